@@ -26,8 +26,10 @@ missing_packages() {
 
 lab_deps() {
 	local -a missing
+	local versions
+	versions=$(kernel_versions)
 	mapfile -t missing < <(missing_packages "${LAB_PACKAGES[@]}" "${BUILD_PACKAGES[@]}" \
-		"${ORACLE_PACKAGES[@]}" "linux-headers-$(kernel_release)")
+		"${ORACLE_PACKAGES[@]}" "linux-headers-${versions%% *}")
 	if ((${#missing[@]} == 0)); then
 		say "all packages are here"
 		return

@@ -15,23 +15,36 @@ INITRAMFS_MODULES=(
 	9p 9pnet_virtio overlay
 )
 
-kernel_release() {
-	local release=${SELVEDGE_LAB_KERNEL:-}
-	if [[ -z $release ]]; then
-		release=$(apt-cache depends linux-image-amd64 | sed -n 's/^ *Depends: linux-image-//p' | head -n1)
-	fi
-	[[ -n $release ]] || die "apt knows no linux-image-amd64: run apt-get update"
-	printf '%s\n' "$release"
+# Sets RELEASE KERNEL MODULES INITRAMFS, building what is missing.
+prepare_kernel() {
+	local versions simhca
+	versions=$(kernel_versions)
+	RELEASE=${versions%% *}
+	# DIRECTORY with vmlinux and lib/modules/RELEASE as the package has them
+	KERNEL=$(artifact kernel "$(hash_of -- "$versions" "${PRUNED_MODULES[@]}")" build_kernel "$RELEASE")
+	simhca=$(simhca_artifact "$versions")
+	# DIRECTORY with lib/modules/RELEASE: the pruned tree plus simhca in extra/
+	MODULES=$(artifact modules "$(hash_of -- "$KERNEL" "$simhca")" build_modules "$simhca")
+	# DIRECTORY with initramfs.cpio.zst
+	INITRAMFS=$(artifact initramfs "$(hash_of "$LAB_DIR/guest/initramfs.sh" -- "$KERNEL" \
+		"${INITRAMFS_MODULES[@]}")" build_initramfs)
 }
 
-package_version() { apt-cache show --no-all-versions "$1" | sed -n 's/^Version: //p' | head -n1; }
-
-# DIRECTORY with vmlinuz and lib/modules/RELEASE as the package has them
-kernel_artifact() {
-	local release version
-	release=$(kernel_release)
-	version=$(package_version "linux-image-$release")
-	artifact kernel "$(hash_of -- "$release" "$version")" build_kernel "$release"
+# "RELEASE VERSION", remembered until apt's lists change: apt takes a second to say it.
+kernel_versions() {
+	local memo=$CACHE/.kernel-${SELVEDGE_LAB_KERNEL:-newest}
+	if [[ ! -s $memo || /var/lib/apt/lists -nt $memo ]]; then
+		local release=${SELVEDGE_LAB_KERNEL:-} version
+		[[ -n $release ]] ||
+			release=$(apt-cache depends linux-image-amd64 | sed -n 's/^ *Depends: linux-image-//p' | head -n1)
+		[[ -n $release ]] || die "apt knows no linux-image-amd64: run apt-get update"
+		version=$(apt-cache show --no-all-versions "linux-image-$release" | sed -n 's/^Version: //p' | head -n1)
+		[[ -n $version ]] || die "apt knows no linux-image-$release: run apt-get update"
+		mkdir -p "$CACHE"
+		printf '%s %s\n' "$release" "$version" >"$memo.$$"
+		mv "$memo.$$" "$memo"
+	fi
+	cat "$memo"
 }
 
 build_kernel() {
@@ -42,7 +55,8 @@ build_kernel() {
 		apt-get -qq -o APT::Sandbox::User=root download "linux-image-$release"
 		dpkg -x linux-image-*.deb unpacked
 	)
-	mv "$out/unpacked/boot/vmlinuz-$release" "$out/vmlinuz"
+	extract_vmlinux "$out/unpacked/boot/vmlinuz-$release" >"$out/vmlinux"
+	[[ $(head -c 4 "$out/vmlinux") == $'\x7fELF' ]] || die "no kernel came out of linux-image-$release"
 	mv "$out/unpacked/lib" "$out/lib"
 	rm -rf "$out/unpacked" "$out"/*.deb
 	local folder
@@ -50,23 +64,31 @@ build_kernel() {
 		rm -rf "$out/lib/modules/$release/kernel/$folder"
 	done
 	depmod -b "$out" "$release"
-	printf '%s\n' "$release" >"$out/release"
 }
 
-# DIRECTORY with simhca.ko, or nothing where the module is not in the tree
+# Without KVM a guest takes three seconds to unpack its own kernel. QEMU starts an
+# unpacked one directly (the PVH entry point, which Debian builds in).
+extract_vmlinux() {
+	local offset
+	offset=$(LC_ALL=C grep -abom1 -P '\xFD7zXZ\x00' "$1" | head -n1 | cut -d: -f1)
+	[[ -n $offset ]] || die "$1 is not compressed with xz"
+	# What follows the payload is not xz, which xz reports after writing everything.
+	tail -c "+$((offset + 1))" "$1" | xz -dc 2>/dev/null || true
+}
+
+# Prints a DIRECTORY with simhca.ko, or nothing where the module is not in the tree.
 simhca_artifact() {
-	local release source=$LAB_DIR/simhca
-	release=$(kernel_release)
+	local source=$LAB_DIR/simhca
 	[[ -f $source/Makefile ]] || return 0
 	local -a inputs
-	mapfile -t inputs < <(find "$source" -maxdepth 1 \( -name '*.[ch]' ! -name '*.mod.c' \) -o -name Makefile -o -name Kbuild)
-	artifact simhca "$(hash_of "${inputs[@]}" -- "$(package_version "linux-headers-$release")")" \
-		build_simhca "$source" "$release"
+	mapfile -t inputs < <(find "$source" -maxdepth 1 \( -name '*.[ch]' ! -name '*.mod.c' \) \
+		-o -maxdepth 1 -name Makefile -o -maxdepth 1 -name Kbuild)
+	artifact simhca "$(hash_of "${inputs[@]}" -- "$1")" build_simhca "$source"
 }
 
 build_simhca() {
-	local source=$1 release=$2 out=$3
-	local headers=/usr/src/linux-headers-$release
+	local source=$1 out=$2
+	local headers=/usr/src/linux-headers-$RELEASE
 	[[ -d $headers ]] || die "no $headers: run lab deps"
 	mkdir "$out/src"
 	cp "$source"/*.[ch] "$source/Makefile" "$out/src/"
@@ -77,49 +99,30 @@ build_simhca() {
 	rm -rf "$out/src"
 }
 
-# DIRECTORY with lib/modules/RELEASE: the pruned tree plus simhca in extra/
-modules_artifact() {
-	local kernel simhca
-	kernel=$(kernel_artifact)
-	simhca=$(simhca_artifact)
-	artifact modules "$(hash_of -- "$kernel" "$simhca")" build_modules "$kernel" "$simhca"
-}
-
 build_modules() {
-	local kernel=$1 simhca=$2 out=$3 release
-	release=$(<"$kernel/release")
+	local simhca=$1 out=$2
 	# Hard links cost nothing; depmod replaces its indexes by renaming, never in place.
-	cp -al "$kernel/lib" "$out/lib"
-	rm -f "$out/lib/modules/$release"/modules.{dep,alias,symbols,softdep,devname}*
+	cp -al "$KERNEL/lib" "$out/lib"
+	rm -f "$out/lib/modules/$RELEASE"/modules.{dep,alias,symbols,softdep,devname}*
 	if [[ -n $simhca ]]; then
-		mkdir "$out/lib/modules/$release/extra"
-		cp "$simhca"/*.ko "$out/lib/modules/$release/extra/"
+		mkdir "$out/lib/modules/$RELEASE/extra"
+		cp "$simhca"/*.ko "$out/lib/modules/$RELEASE/extra/"
 	fi
-	depmod -b "$out" "$release"
-}
-
-# DIRECTORY with initramfs.cpio.zst
-initramfs_artifact() {
-	local kernel
-	kernel=$(kernel_artifact)
-	artifact initramfs "$(hash_of "$LAB_DIR/guest/initramfs.sh" -- "$kernel" "${INITRAMFS_MODULES[@]}")" \
-		build_initramfs "$kernel"
+	depmod -b "$out" "$RELEASE"
 }
 
 build_initramfs() {
-	local kernel=$1 out=$2 release module file
-	release=$(<"$kernel/release")
-	local root=$out/root
+	local out=$1 root=$1/root module file
 	mkdir -p "$root"/{bin,dev,proc,sys,run,newroot,lower,rw}
 	cp /bin/busybox "$root/bin/busybox"
 	install -m 755 "$LAB_DIR/guest/initramfs.sh" "$root/init"
 	for module in "${INITRAMFS_MODULES[@]}"; do
-		modprobe -d "$kernel" -S "$release" --show-depends "$module"
+		modprobe -d "$KERNEL" -S "$RELEASE" --show-depends "$module"
 	done | sed -n 's/^insmod \([^ ]*\).*/\1/p' | sort -u | while read -r file; do
-		install -D "$file" "$root/${file#"$kernel"/}"
+		install -D "$file" "$root/${file#"$KERNEL"/}"
 	done
-	cp "$kernel/lib/modules/$release"/modules.{order,builtin,builtin.modinfo} "$root/lib/modules/$release/"
-	depmod -b "$root" "$release"
+	cp "$KERNEL/lib/modules/$RELEASE"/modules.{order,builtin,builtin.modinfo} "$root/lib/modules/$RELEASE/"
+	depmod -b "$root" "$RELEASE"
 	(cd "$root" && find . -print0 | cpio --quiet -0 -o -H newc -R 0:0) >"$out/initramfs.cpio"
 	zstd -q --rm -3 "$out/initramfs.cpio"
 	rm -rf "$root"
@@ -139,11 +142,8 @@ accel_arguments() {
 }
 
 kvm_boots() {
-	local kernel initramfs
 	[[ -w /dev/kvm ]] || return 1
-	kernel=$(kernel_artifact)
-	initramfs=$(initramfs_artifact)
 	timeout 20 qemu-system-x86_64 -accel kvm -cpu host -machine q35 -m 256 -nodefaults -no-reboot \
-		-display none -serial stdio -kernel "$kernel/vmlinuz" -initrd "$initramfs/initramfs.cpio.zst" \
+		-display none -serial stdio -kernel "$KERNEL/vmlinux" -initrd "$INITRAMFS/initramfs.cpio.zst" \
 		-append "console=ttyS0 panic=-1 lab.mode=probe" </dev/null 2>&1 | grep -q lab-probe-ok
 }

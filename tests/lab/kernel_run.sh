@@ -48,11 +48,8 @@ write_job() {
 
 boot_job() {
 	local work=$1 timeout=$2 memory=$3 out=$4
-	local kernel modules initramfs release accel
-	kernel=$(kernel_artifact)
-	modules=$(modules_artifact)
-	initramfs=$(initramfs_artifact)
-	release=$(<"$kernel/release")
+	local -a accel
+	prepare_kernel
 	mapfile -t accel < <(accel_arguments)
 	local share=security_model=none,multidevs=remap append
 	append="console=ttyS0 panic=-1 oops=panic quiet net.ifnames=0 mitigations=off audit=0"
@@ -68,9 +65,9 @@ boot_job() {
 	local result=0
 	timeout --foreground -k 5 "$timeout" qemu-system-x86_64 "${accel[@]}" -machine q35 -smp 2 -m "$memory" \
 		-nodefaults -no-reboot -display none -serial "file:$work/console" \
-		-kernel "$kernel/vmlinuz" -initrd "$initramfs/initramfs.cpio.zst" -append "$append" \
+		-kernel "$KERNEL/vmlinux" -initrd "$INITRAMFS/initramfs.cpio.zst" -append "$append" \
 		-virtfs "local,path=/,mount_tag=hostroot,readonly=on,$share" \
-		-virtfs "local,path=$modules/lib/modules/$release,mount_tag=modules,readonly=on,$share" \
+		-virtfs "local,path=$MODULES/lib/modules/$RELEASE,mount_tag=modules,readonly=on,$share" \
 		-device virtio-rng-pci -device pci-testdev \
 		-netdev user,id=net,restrict=on -device virtio-net-pci,netdev=net,rx_queue_size=1024 \
 		-device virtio-serial-pci \
