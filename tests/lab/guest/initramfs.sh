@@ -51,12 +51,59 @@ host() {
 	hand_over "$(parameter lab.init)"
 }
 
+# The lab's own devices by their addresses: 52:54:00:a0 carries SSH, 52:54:00:fa is the HCA's wire.
+name_links() {
+	for link in /sys/class/net/*; do
+		old=${link##*/}
+		case $(cat "$link/address") in
+		52:54:00:a0:*) ip link set dev "$old" name mgmt0 ;;
+		52:54:00:fa:*)
+			ip link set dev "$old" name simwire
+			echo 1 >/proc/sys/net/ipv6/conf/simwire/disable_ipv6
+			;;
+		esac
+	done
+}
+
+# What a firmware would do. The rig's own settings stay in /run, out of the files under test.
+plug_hca() {
+	mkdir -p /run/modprobe.d /run/modules-load.d /run/NetworkManager/conf.d
+	printf '[keyfile]\nunmanaged-devices=interface-name:mgmt0;interface-name:simwire\n' \
+		>/run/NetworkManager/conf.d/lab.conf
+	[ -e "$1/extra/simhca.ko" ] || return 0
+	echo "options simhca $(parameter lab.simhca | tr , ' ')" >/run/modprobe.d/simhca.conf
+	echo simhca >/run/modules-load.d/simhca.conf
+}
+
+first_boot() {
+	[ ! -e /newroot/etc/hostname ] || return 0
+	name=$(parameter lab.node)
+	echo "$name" >/newroot/etc/hostname
+	echo "127.0.1.1 $name" >>/newroot/etc/hosts
+	parameter lab.machine-id >/newroot/etc/machine-id
+}
+
+node() {
+	load virtio_pci virtio_blk virtio_net virtio_rng ext4
+	mount -t ext4 /dev/vda /newroot || fail "no root disk"
+	modules=/newroot/usr/lib/modules/$(uname -r)
+	mkdir -p "$modules"
+	mount -t ext4 -o ro /dev/vdb "$modules" || fail "no modules disk"
+	mount -t tmpfs -o mode=755,nosuid,nodev tmpfs /run
+	first_boot
+	name_links
+	plug_hca "$modules"
+	mount --move /run /newroot/run
+	hand_over /sbin/init
+}
+
 case $(parameter lab.mode) in
 probe)
 	echo lab-probe-ok
 	echo b >/proc/sysrq-trigger
 	;;
 host) host ;;
+node) node ;;
 *) fail "unknown lab.mode" ;;
 esac
 fail "did not hand over"
