@@ -4,7 +4,7 @@
 
 LAB_PACKAGES=(
 	qemu-system-x86 qemu-utils debootstrap e2fsprogs busybox-static cpio zstd
-	gcc make kmod iproute2 openssh-client python3 xz-utils
+	gcc make kmod iproute2 openssh-client python3 xz-utils socat
 )
 BUILD_PACKAGES=(
 	cmake libclang-dev libnl-3-dev libnl-route-3-dev pkg-config libibverbs-dev
