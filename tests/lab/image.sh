@@ -63,6 +63,7 @@ configure_image() {
 	# The node's own name and id come with its first boot, see guest/initramfs.sh.
 	rm -f "$root/etc/hostname"
 	: >"$root/etc/machine-id"
+	: >"$root/etc/default/locale"
 	printf '127.0.0.1 localhost\n::1 localhost\n' >"$root/etc/hosts"
 	# An HCA keeps the kernel's name: specs in the tests say mlx5_0.
 	ln -s /dev/null "$root/etc/udev/rules.d/60-rdma-persistent-naming.rules"
@@ -92,9 +93,8 @@ image_keys() {
 
 slim_image() {
 	local root=$1
-	rm -rf "$root"/usr/share/{doc,man,locale,info,lintian,zoneinfo} "$root"/var/lib/apt/lists/* \
+	rm -rf "$root"/usr/share/{doc,man,locale,info,lintian} "$root"/var/lib/apt/lists/* \
 		"$root"/var/cache/apt/* "$root"/var/log/*.log
-	find "$root/usr/lib/python3" -name __pycache__ -path '*dist-packages/pip*' -prune -exec rm -rf {} +
 }
 
 build_modules_disk() {

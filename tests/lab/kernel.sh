@@ -81,8 +81,8 @@ simhca_artifact() {
 	local source=$LAB_DIR/simhca
 	[[ -f $source/Makefile ]] || return 0
 	local -a inputs
-	mapfile -t inputs < <(find "$source" -maxdepth 1 \( -name '*.[ch]' ! -name '*.mod.c' \) \
-		-o -maxdepth 1 -name Makefile -o -maxdepth 1 -name Kbuild)
+	mapfile -t inputs < <(find "$source" -maxdepth 1 ! -name '*.mod.c' \
+		\( -name '*.[ch]' -o -name Makefile -o -name Kbuild \))
 	artifact simhca "$(hash_of "${inputs[@]}" -- "$1")" build_simhca "$source"
 }
 
@@ -128,17 +128,16 @@ build_initramfs() {
 	rm -rf "$root"
 }
 
-# The accelerator as QEMU arguments. /dev/kvm can exist and be useless, so KVM is used
-# only on request and only after a guest has been seen to run.
-accel_arguments() {
-	if [[ ${SELVEDGE_LAB_ACCEL:-tcg} == kvm ]]; then
-		if kvm_boots; then
-			printf '%s\n' -accel kvm -cpu host
-			return
-		fi
+# Sets ACCEL, the accelerator as QEMU arguments. /dev/kvm can exist and be useless, so
+# KVM is used only on request and only after a guest has been seen to run.
+prepare_accel() {
+	ACCEL=(-accel "tcg,thread=multi,tb-size=128" -cpu max)
+	[[ ${SELVEDGE_LAB_ACCEL:-tcg} == kvm ]] || return 0
+	if kvm_boots; then
+		ACCEL=(-accel kvm -cpu host)
+	else
 		say "KVM does not boot a guest here, using TCG"
 	fi
-	printf '%s\n' -accel tcg,thread=multi,tb-size=128 -cpu max
 }
 
 kvm_boots() {

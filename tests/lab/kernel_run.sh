@@ -48,9 +48,8 @@ write_job() {
 
 boot_job() {
 	local work=$1 timeout=$2 memory=$3 out=$4
-	local -a accel
 	prepare_kernel
-	mapfile -t accel < <(accel_arguments)
+	prepare_accel
 	local share=security_model=none,multidevs=remap append
 	append="console=ttyS0 panic=-1 oops=panic quiet net.ifnames=0 mitigations=off audit=0"
 	append+=" lab.mode=host lab.init=$LAB_DIR/guest/kernel_run.sh lab.job=$work/job"
@@ -63,7 +62,7 @@ boot_job() {
 	cat "$work/stdout" &
 	cat "$work/stderr" >&2 &
 	local result=0
-	timeout --foreground -k 5 "$timeout" qemu-system-x86_64 "${accel[@]}" -machine q35 -smp 2 -m "$memory" \
+	timeout --foreground -k 5 "$timeout" qemu-system-x86_64 "${ACCEL[@]}" -machine q35 -smp 2 -m "$memory" \
 		-nodefaults -no-reboot -display none -serial "file:$work/console" \
 		-kernel "$KERNEL/vmlinux" -initrd "$INITRAMFS/initramfs.cpio.zst" -append "$append" \
 		-virtfs "local,path=/,mount_tag=hostroot,readonly=on,$share" \

@@ -5,18 +5,20 @@ lab_up() {
 	(($#)) || set -- node01 node02
 	prepare_kernel
 	prepare_image
+	prepare_accel
 	local spec name
 	for spec in "$@"; do
 		name=${spec%%:*}
 		node_number "$name" >/dev/null
 		if node_pid "$name" >/dev/null; then
+			[[ $spec == "$name" || $spec == "$(<"$RUN/$name/spec")" ]] ||
+				die "$name is up as $(<"$RUN/$name/spec"): take it down first"
 			say "$name: already up"
 			continue
 		fi
 		mkdir -p "$RUN/$name"
-		if [[ $spec == *:* || ! -s $RUN/$name/memory ]]; then
-			write_options "$RUN/$name" "$(node_number "$name")" "${spec#"$name"}"
-		fi
+		printf '%s\n' "$spec" >"$RUN/$name/spec"
+		write_options "$name" "${spec#"$name"}"
 		allocate_port "$RUN/$name"
 		machine_arguments "$name" >"$RUN/$name/machine"
 	done
@@ -29,6 +31,7 @@ in_parallel() {
 	local function=$1 name failed=0
 	local -a jobs=()
 	shift
+	trap 'kill "${jobs[@]}"; exit 130' INT TERM
 	for name in "$@"; do
 		("$function" "$name") &
 		jobs+=($!)
@@ -77,7 +80,7 @@ set_clock() {
 
 keep_booted() (
 	local name=$1 booted=$2
-	node_ssh "$name" "systemctl is-system-running --wait; sync" </dev/null >"$RUN/$name/state" || true
+	SELVEDGE_LAB_TIMEOUT=120 node_ssh "$name" "systemctl is-system-running --wait; sync" </dev/null >"$RUN/$name/state" || true
 	say "$name: $(<"$RUN/$name/state")"
 	monitor "$name" stop >/dev/null
 	trap 'monitor "$name" cont >/dev/null' EXIT
@@ -95,8 +98,6 @@ keep_booted() (
 
 lab_reset() {
 	(($#)) || die "usage: lab reset NAME..."
-	prepare_kernel
-	prepare_image
 	in_parallel reset_node "$@"
 }
 
@@ -114,8 +115,6 @@ reset_node() {
 
 lab_start() {
 	(($#)) || die "usage: lab start NAME..."
-	prepare_kernel
-	prepare_image
 	in_parallel start_node "$@"
 }
 

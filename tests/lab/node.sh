@@ -49,7 +49,8 @@ allocate_port() (
 
 # node01:memory=768,simhca.enhanced=1 : options after the colon
 write_options() {
-	local dir=$1 number=$2 options=$3 option memory=$NODE_MEMORY_MIB simhca
+	local dir=$RUN/$1 options=${2#:} option memory=$NODE_MEMORY_MIB simhca number
+	number=$(node_number "$1")
 	simhca=$(printf 'wire=simwire,guid=0x506b4b0300fa00%02x' "$number")
 	for option in ${options//,/ }; do
 		case $option in
@@ -64,14 +65,13 @@ write_options() {
 
 # What of a node's machine is part of its snapshot, one argument a line
 machine_arguments() {
-	local name=$1 number machine_id append accel memory
+	local name=$1 number machine_id append memory
 	number=$(node_number "$name")
 	machine_id=$(printf 'selvedge-lab %s' "$name" | md5sum | cut -c1-32)
-	accel=$(accel_arguments)
 	memory=$(<"$RUN/$name/memory")
 	append="console=ttyS0 quiet net.ifnames=0 mitigations=off audit=0 oops=panic panic=5"
 	append+=" lab.mode=node lab.node=$name lab.machine-id=$machine_id lab.simhca=$(<"$RUN/$name/simhca")"
-	printf '%s\n' "$accel" -machine q35 -smp 1 -m "$memory" -nodefaults -display none \
+	printf '%s\n' "${ACCEL[@]}" -machine q35 -smp 1 -m "$memory" -nodefaults -display none \
 		-kernel "$KERNEL/vmlinux" -initrd "$INITRAMFS/initramfs.cpio.zst" -append "$append" \
 		-drive "if=none,id=modules,format=raw,readonly=on,file=$MODULES_DISK/modules.img" \
 		-device virtio-blk-pci,drive=root -device virtio-blk-pci,drive=modules \
