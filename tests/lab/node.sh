@@ -4,7 +4,7 @@
 # seconds, and a used node returns to that moment by the same way.
 
 NODE_MEMORY_MIB=512
-BOOT_TIMEOUT_S=${SELVEDGE_LAB_BOOT_TIMEOUT:-240}
+BOOT_TIMEOUT_S=${SELVEDGE_LAB_BOOT_TIMEOUT:-300}
 
 node_number() {
 	[[ $1 =~ ^[a-z][a-z-]*0*([1-9][0-9]?)$ ]] || die "$1: a node's name is letters and a number from 1 to 99"
