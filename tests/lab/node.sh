@@ -47,20 +47,23 @@ allocate_port() (
 	die "no free port"
 )
 
-# node01:memory=768,simhca.enhanced=1 : options after the colon
+# node01:memory=768,simhca.enhanced=1 : options after the colon. With udev=mlx5 the node
+# does at boot what Debian does for a Mellanox card: it loads ib_ipoib and ib_umad itself.
 write_options() {
-	local dir=$RUN/$1 options=${2#:} option memory=$NODE_MEMORY_MIB simhca number
+	local dir=$RUN/$1 options=${2#:} option memory=$NODE_MEMORY_MIB simhca udev='' number
 	number=$(node_number "$1")
 	simhca=$(printf 'wire=simwire,guid=0x506b4b0300fa00%02x' "$number")
 	for option in ${options//,/ }; do
 		case $option in
 		memory=*) memory=${option#memory=} ;;
+		udev=mlx5) udev=mlx5 ;;
 		simhca.*=*) simhca+=,${option#simhca.} ;;
-		*) die "no node option $option (memory=MIB, simhca.PARAMETER=VALUE)" ;;
+		*) die "no node option $option (memory=MIB, udev=mlx5, simhca.PARAMETER=VALUE)" ;;
 		esac
 	done
 	printf '%s\n' "$memory" >"$dir/memory"
 	printf '%s\n' "$simhca" >"$dir/simhca"
+	printf '%s\n' "$udev" >"$dir/udev"
 }
 
 # What of a node's machine is part of its snapshot, one argument a line
@@ -71,6 +74,7 @@ machine_arguments() {
 	memory=$(<"$RUN/$name/memory")
 	append="console=ttyS0 quiet net.ifnames=0 mitigations=off audit=0 oops=panic panic=5"
 	append+=" lab.mode=node lab.node=$name lab.machine-id=$machine_id lab.simhca=$(<"$RUN/$name/simhca")"
+	append+=" lab.udev=$(<"$RUN/$name/udev")"
 	printf '%s\n' "${ACCEL[@]}" -machine q35 -smp 1 -m "$memory" -nodefaults -display none \
 		-kernel "$KERNEL/vmlinux" -initrd "$INITRAMFS/initramfs.cpio.zst" -append "$append" \
 		-drive "if=none,id=modules,format=raw,readonly=on,file=$MODULES_DISK/modules.img" \

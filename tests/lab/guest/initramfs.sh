@@ -73,6 +73,11 @@ plug_hca() {
 	[ -e "$1/extra/simhca.ko" ] || return 0
 	echo "options simhca $(parameter lab.simhca | tr , ' ')" >/run/modprobe.d/simhca.conf
 	echo simhca >/run/modules-load.d/simhca.conf
+	[ "$(parameter lab.udev)" = mlx5 ] || return 0
+	# rdma-core knows real drivers by name; so it takes the simulated HCA for one of them.
+	mkdir -p /run/udev/rules.d
+	echo 'ACTION!="remove", SUBSYSTEM=="infiniband", ENV{ID_RDMA_INFINIBAND}="1", ENV{ID_RDMA_ROCE}="1"' \
+		>/run/udev/rules.d/74-lab-hca.rules
 }
 
 first_boot() {
