@@ -36,7 +36,8 @@ HELLO_BODY = struct.Struct(">QIBBBxHxx")
 BODY = ETH.size + HDR.size
 ROUTE = struct.Struct(">HHBBH")  # slid, dlid, sl_vl, flags, pkey: at byte 4 of HDR
 
-HELLO_S, EXPIRE_S, BOUNCE_S, TRAP_S = 0.5, 3.0, 0.25, 1.0
+HELLO_S, EXPIRE_S, TRAP_S = 0.5, 3.0, 1.0
+BOUNCE_AFTER_S, BOUNCE_S = 0.1, 0.25  # the answer to who asked goes out first
 PERMISSIVE, MCAST_BASE = 0xFFFF, 0xC000
 DOWN, INIT, ARMED, ACTIVE = 1, 2, 3, 4
 POLLING, DISABLED, LINKUP = 2, 3, 5
@@ -64,11 +65,11 @@ class Port:
     def __init__(self, num, local=None, remote=None):
         self.num, self.local, self.remote = num, local, remote
         self.phys, self.state = (POLLING, DOWN) if num else (LINKUP, ACTIVE)
-        self.cable, self.disabled, self.bounce_until = True, False, 0.0
+        self.cable, self.disabled, self.bounce = True, False, (0.0, 0.0)
         self.width, self.speed = 4, 64  # best that it may come up with
         self.width_enabled, self.speed_enabled, self.ext_enabled = 3, 7, 7
         self.width_active, self.speed_active = 2, 64
-        self.mtu, self.op_vls, self.enforce, self.phy_overrun = 5, 1, 0, 0
+        self.mtu, self.op_vls, self.enforce, self.phy_overrun = 5, 3, 0, 0
         self.vl_high_limit, self.sm_sl, self.link_down_default = 0, 0, POLLING
         self.pkeys = [0xFFFF] + [0] * (NPKEYS - 1)
         self.sl2vl, self.vlarb = {}, {}
@@ -85,7 +86,8 @@ class Port:
             self.sock.setblocking(False)
 
     def usable(self, now):
-        return self.cable and not self.disabled and now >= self.bounce_until
+        down_from, down_until = self.bounce
+        return self.cable and not down_from <= now < down_until
 
     def pkey_ok(self, pkey):
         for mine in self.pkeys:
@@ -457,17 +459,14 @@ class Switch:
         p.enforce = d[43] & 0xF
         state, phys = d[32] & 0xF, d[33] >> 4
         if phys == DISABLED:
-            p.disabled = True
+            p.disabled, p.bounce = True, (now + BOUNCE_AFTER_S, float("inf"))
         elif phys == POLLING or state == DOWN:
-            p.disabled, p.bounce_until = False, now + BOUNCE_S
+            p.disabled = False
+            p.bounce = (now + BOUNCE_AFTER_S, now + BOUNCE_AFTER_S + BOUNCE_S)
         elif p.phys == LINKUP and state:
             if (state == INIT or (state == ARMED and p.state <= ARMED)
                     or (state == ACTIVE and p.state >= ARMED)):
                 p.state = state
-            return
-        if phys or state == DOWN:
-            self.update_link(p, now)
-            self.send_hello(p, now)
 
     def pkey_table(self, d, mod, put, port, mkey, now):
         block, num = mod & 0xFFFF, mod >> 16
@@ -615,10 +614,11 @@ class Switch:
             p.count[name] = int(value, 0) + (p.count[name] if add else 0)
         return "\n".join(f"{n}={p.count[n]}" for n in names + DATA)
 
-    def retrain(self, p):
-        p.bounce_until = time.monotonic() + BOUNCE_S
-        self.update_link(p, time.monotonic())
-        self.send_hello(p, time.monotonic())
+    @staticmethod
+    def retrain(p):
+        now = time.monotonic()
+        if not p.disabled:
+            p.bounce = (now, now + BOUNCE_S)
 
     def do_width(self, port, width):
         p = self.port_of(port)
@@ -727,8 +727,9 @@ def run(switch, control):
         elif now >= next_tick:
             next_tick = now + 0.05
             for port in switch.ports[1:]:
-                if port.bounce_until and now >= port.bounce_until:
-                    port.bounce_until = 0.0
+                if port.bounce[1] and now >= port.bounce[0]:
+                    if now >= port.bounce[1]:
+                        port.bounce = (0.0, 0.0)
                     switch.update_link(port, now)
                     switch.send_hello(port, now)
             if switch.trap_left and now >= switch.trap_at:
