@@ -157,9 +157,10 @@ static bool set_port_info(struct sim_hca *h, struct ib_smp *smp)
 		sim_dispatch(h, IB_EVENT_SM_CHANGE);
 
 	if (phys == SIM_PHYS_DISABLED) {
-		p->disabled = 1;
-		sim_hello_now(h);
+		p->disable_next = 1;
+		sim_link_bounce(h);
 	} else if (phys == SIM_PHYS_POLLING || state == IB_PORT_DOWN) {
+		p->disable_next = 0;
 		p->disabled = 0;
 		sim_link_bounce(h);
 	} else if (state) {

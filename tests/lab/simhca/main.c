@@ -61,7 +61,11 @@ void sim_link_update(struct sim_hca *h)
 	spin_lock_irqsave(&h->lock, flags);
 	if (h->bounce_until && time_after_eq(jiffies, h->bounce_until))
 		h->bounce_until = 0;
-	up = h->netdev && sim_cable && !p->disabled && !h->bounce_until &&
+	if (p->disable_next && sim_bouncing(h)) {
+		p->disable_next = 0;
+		p->disabled = 1;
+	}
+	up = h->netdev && sim_cable && !p->disabled && !sim_bouncing(h) &&
 	     !h->closing && h->peer_seen && h->peer_cable;
 	if (up && p->phys != SIM_PHYS_LINKUP) {
 		negotiate(h);
@@ -80,13 +84,25 @@ void sim_link_update(struct sim_hca *h)
 		sim_dispatch(h, IB_EVENT_PORT_ERR);
 }
 
-/* Down and up again, seen by both ends: what "ibportstate reset" does. */
+bool sim_bouncing(struct sim_hca *h)
+{
+	unsigned long until = READ_ONCE(h->bounce_until);
+
+	return until && time_before(jiffies, until) &&
+	       time_after_eq(jiffies, until - SIM_BOUNCE);
+}
+
+/*
+ * Down and up again, seen by both ends: what "ibportstate reset" does, and
+ * opensm when it changes the VLs or the MTU. It begins a moment later, so
+ * that the answer to whoever asked for it still gets out.
+ */
 void sim_link_bounce(struct sim_hca *h)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&h->lock, flags);
-	h->bounce_until = (jiffies + HZ / 4) ?: 1;
+	h->bounce_until = (jiffies + HZ / 10 + SIM_BOUNCE) ?: 1;
 	spin_unlock_irqrestore(&h->lock, flags);
 	sim_hello_now(h);
 }
@@ -130,7 +146,7 @@ static void port_defaults(struct sim_hca *h)
 	p->ext_enabled = 0xf;
 	p->speed_active = sim_speed;
 	p->mtu = SIM_MTU;
-	p->op_vls = 1;
+	p->op_vls = 3;	/* as many as VLCap says, else opensm bounces the link */
 	p->pkeys[0] = IB_DEFAULT_PKEY_FULL;
 	p->guids[0] = cpu_to_be64(h->guid);
 	for (i = 0; i < 8; i++)
@@ -154,10 +170,15 @@ static int ipoib_event(struct notifier_block *nb, unsigned long event,
 {
 	struct sim_hca *h = container_of(nb, struct sim_hca, ipoib_nb);
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
+	__be64 guid = cpu_to_be64(h->guid);
 	u8 first;
 
 	if (event != NETDEV_REGISTER || dev->type != ARPHRD_INFINIBAND ||
-	    dev->dev.parent != &h->pdev->dev || !sim_enhanced)
+	    !sim_enhanced)
+		return NOTIFY_DONE;
+	/* a P_Key child has no parent device, but the port GUID */
+	if (dev->dev.parent != &h->pdev->dev &&
+	    memcmp(dev->dev_addr + 12, &guid, sizeof(guid)))
 		return NOTIFY_DONE;
 	first = dev->dev_addr[0] & ~0x80;
 	dev_addr_mod(dev, 0, &first, 1);

@@ -31,6 +31,7 @@
 #define SIM_NPKEYS	128
 #define SIM_NGUIDS	8
 #define SIM_MTU		IB_MTU_4096
+#define SIM_BOUNCE	(HZ / 4)
 #define SIM_LID_PERMISSIVE	0xffff
 #define SIM_LID_MCAST	0xc000
 
@@ -59,6 +60,7 @@ struct sim_port {
 	u8 state;		/* enum ib_port_state */
 	u8 phys;
 	u8 disabled;		/* by the SM or ibportstate */
+	u8 disable_next;	/* disabled from the next bounce on */
 	u8 link_down_default;
 	u8 width_enabled, width_active;
 	u8 speed_enabled;	/* bits of SDR, DDR, QDR */
@@ -93,7 +95,7 @@ struct sim_hca {
 	u8 peer_width;
 	u16 peer_speed;
 	unsigned long peer_last;	/* jiffies */
-	unsigned long bounce_until;	/* jiffies; 0: no bounce going on */
+	unsigned long bounce_until;	/* jiffies; 0: no bounce due */
 
 	/* the wire */
 	u32 generation;
@@ -186,6 +188,7 @@ static inline bool sim_lid_is_mcast(u16 lid)
 void sim_dispatch(struct sim_hca *h, enum ib_event_type type);
 void sim_link_update(struct sim_hca *h);
 void sim_link_bounce(struct sim_hca *h);
+bool sim_bouncing(struct sim_hca *h);
 void sim_set_port_state(struct sim_hca *h, u8 state);
 
 /* verbs.c */

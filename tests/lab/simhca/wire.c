@@ -99,13 +99,6 @@ drop:
 	kfree_skb(skb);
 }
 
-static bool bouncing(struct sim_hca *h)
-{
-	unsigned long until = READ_ONCE(h->bounce_until);
-
-	return until && time_before(jiffies, until);
-}
-
 static void send_hello(struct sim_hca *h)
 {
 	struct sim_hello *hello;
@@ -123,7 +116,7 @@ static void send_hello(struct sim_hca *h)
 	hello->generation = cpu_to_be32(h->generation);
 	hello->port = 1;
 	hello->cable = sim_cable && !h->port.disabled && !h->closing &&
-		       !bouncing(h);
+		       !sim_bouncing(h);
 	hello->width = h->port.width_enabled & IB_WIDTH_4X ?
 		       sim_width : IB_WIDTH_1X;
 	hello->speed = cpu_to_be16(h->port.ext_enabled ? sim_speed :
@@ -146,7 +139,7 @@ static void hello_work(struct work_struct *work)
 	spin_unlock_irqrestore(&h->lock, flags);
 	sim_link_update(h);
 	send_hello(h);
-	if (bouncing(h))
+	if (READ_ONCE(h->bounce_until))
 		next = HZ / 20;
 	if (!h->closing)
 		queue_delayed_work(h->link_wq, &h->hello_work, next);
@@ -348,7 +341,7 @@ int sim_wire_init(struct sim_hca *h)
 	INIT_WORK(&h->attach_work, attach_work);
 	INIT_DELAYED_WORK(&h->hello_work, hello_work);
 	h->rx_wq = alloc_ordered_workqueue("simhca_rx", WQ_HIGHPRI);
-	h->tx_wq = alloc_workqueue("simhca_tx", WQ_UNBOUND, 0);
+	h->tx_wq = alloc_workqueue("simhca_tx", WQ_UNBOUND | WQ_HIGHPRI, 0);
 	h->link_wq = alloc_ordered_workqueue("simhca_link", 0);
 	if (h->rx_wq && h->tx_wq && h->link_wq)
 		return 0;
