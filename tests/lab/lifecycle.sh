@@ -23,6 +23,7 @@ lab_up() {
 		machine_arguments "$name" >"$RUN/$name/machine"
 	done
 	write_ssh_config
+	start_switch
 	in_parallel bring_up "${@%%:*}"
 }
 
@@ -104,12 +105,10 @@ lab_reset() {
 reset_node() {
 	local name=$1
 	node_dir "$name" >/dev/null
-	if ! node_pid "$name" >/dev/null; then
-		start_qemu "$name" -loadvm booted
-	else
-		monitor "$name" hmp "loadvm booted"
-		lab_wire plug "$name"
-	fi
+	# In a new process: within one, QEMU's cycle counter never goes back, and the guest
+	# would see as many seconds pass at once as it had run since.
+	! node_pid "$name" >/dev/null || lab_crash "$name"
+	start_qemu "$name" -loadvm booted
 	set_clock "$name"
 }
 
@@ -162,7 +161,10 @@ lab_down() {
 		! node_pid "$name" >/dev/null || lab_crash "$name"
 		rm -rf -- "${RUN:?}/$name"
 	done
-	[[ ! -d $RUN ]] || compgen -G "$RUN/*/port" >/dev/null || rm -f "$RUN/wiring"
+	if ! compgen -G "$RUN/*/port" >/dev/null; then
+		stop_switch
+		rm -f "$RUN/wiring"
+	fi
 }
 
 lab_status() {

@@ -91,7 +91,7 @@ start_qemu() {
 	shift
 	mapfile -t machine <"$dir/machine"
 	mapfile -t wire <<<"$(wire_arguments "$(node_number "$name")")"
-	rm -f "$RUN/w$(node_number "$name")" "$dir/pid"
+	rm -f "$RUN/node-$(node_number "$name").sock" "$dir/pid"
 	# Detached from the caller's session and descriptors: a node outlives the command.
 	setsid qemu-system-x86_64 "${machine[@]}" "${wire[@]}" "$@" -name "selvedge-lab-$name" -pidfile "$dir/pid" \
 		-drive "if=none,id=root,format=qcow2,discard=unmap,file=$dir/root.qcow2" \
