@@ -120,16 +120,21 @@ struct sim_qp {
 	struct work_struct send_work;
 	struct timer_list timer;
 
-	/* requester, under s_lock: one message at a time */
-	bool busy;		/* a message is out and not answered */
+	/*
+	 * requester, under s_lock: requests from s_last to before cur are out
+	 * and not answered, the one at cur is being sent
+	 */
 	bool rnr_wait;
 	bool resend;		/* start again at what is acknowledged */
-	bool started;		/* its first frame is out */
-	u32 req_id;
-	u32 total;
-	u32 sent;		/* bytes handed to the wire */
-	u32 acked;		/* bytes the responder has (READ: we have) */
+	bool started;		/* a frame of the one at cur is out */
+	u32 cur;		/* index in the send ring */
+	u32 cur_id;
+	u32 last_id;		/* of the request at s_last */
+	u32 sent;		/* bytes of the one at cur handed to the wire */
+	u32 acked;		/* bytes of the oldest (READ: that we have) */
 	u32 asked;		/* READ: bytes requested so far */
+	u64 out_bytes;		/* sent in all, and ... */
+	u64 done_bytes;		/* ... completed in all: the window */
 	u8 rnr_left;
 	unsigned long progress;	/* jiffies of the last answer */
 	struct rvt_sge_state rd_ss;
@@ -205,9 +210,8 @@ void sim_make_grh(struct sim_hca *h, struct rdma_ah_attr *ah, u32 len,
 		  struct ib_grh *grh);
 
 /* rc.c */
-int sim_rc_start(struct sim_hca *h, struct rvt_qp *qp, struct rvt_swqe *wqe);
 void sim_rc_push(struct sim_hca *h, struct rvt_qp *qp);
-void sim_rc_reset(struct sim_qp *p);
+void sim_rc_reset(struct rvt_qp *qp);
 void sim_rc_timer(struct timer_list *t);
 void sim_rc_receive(struct sim_hca *h, const struct sim_hdr *hdr,
 		    const void *data);
