@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reliable connections over the wire. A QP has one message out at a time,
- * cut into chunks of which a window may be unacknowledged. The responder
- * takes a message's chunks in order; a repeated one is acknowledged again,
- * a lost one comes again when the requester's timer fires.
+ * Reliable connections over the wire. Messages are cut into chunks, of which
+ * a window may be unacknowledged; a READ or an atomic waits until all before
+ * it is done, and what follows waits for it. The responder takes messages and
+ * their chunks in order; a repeated one is acknowledged again, a lost one
+ * comes again, with all after it, when the requester's timer fires.
  *
  * Locks: the requester's fields are under s_lock, the responder's under
  * r_lock, and r_lock comes first.
@@ -11,10 +12,11 @@
 #include "simhca.h"
 
 #define WINDOW		(32 * SIM_CHUNK)
+#define MAX_OUT		64			/* messages */
 #define ACK_EVERY	(8 * SIM_CHUNK)
 #define READ_PIECE	(16 * SIM_CHUNK)	/* asked for at a time */
 #define RESEND		(HZ)
-#define GIVE_UP		(4 * HZ)
+#define GIVE_UP		(3 * HZ)	/* noticed by the timer: within 4 s */
 #define ID_MASK		0xffffff
 
 static bool is_read(struct rvt_swqe *wqe)
@@ -87,59 +89,70 @@ static void answer(struct sim_hca *h, struct rvt_qp *qp, u8 op, u32 id,
 
 /* ---- requester ---- */
 
-void sim_rc_reset(struct sim_qp *p)
+void sim_rc_reset(struct rvt_qp *qp)
 {
-	p->busy = false;
+	struct sim_qp *p = qp->priv;
+
 	p->rnr_wait = false;
 	p->resend = false;
 	p->started = false;
 	p->in_msg = false;
-	p->req_id = 0;
-	p->exp_id = 0;
+	p->cur = 0;	/* rdmavt empties the ring next */
+	p->last_id = p->cur_id = p->exp_id = 0;
+	p->sent = p->acked = p->asked = 0;
+	p->out_bytes = p->done_bytes = 0;
 }
 
-/* Memory registration needs no wire. s_lock is held. */
-static int local_op(struct rvt_qp *qp, struct rvt_swqe *wqe)
-{
-	int ret = 0;
-
-	if (!(wqe->wr.send_flags & RVT_SEND_COMPLETION_ONLY)) {
-		if (wqe->wr.opcode == IB_WR_REG_MR)
-			ret = rvt_fast_reg_mr(qp, wqe->reg_wr.mr,
-					      wqe->reg_wr.key,
-					      wqe->reg_wr.access);
-		else
-			ret = rvt_invalidate_rkey(qp,
-						  wqe->wr.ex.invalidate_rkey);
-		atomic_dec(&qp->local_ops_pending);
-	}
-	if (ret)
-		return IB_WC_LOC_PROT_ERR;
-	rvt_send_complete(qp, wqe, IB_WC_SUCCESS);
-	return 0;
-}
-
-/* Take up the next request; s_lock is held. Returns a status if it fails. */
-int sim_rc_start(struct sim_hca *h, struct rvt_qp *qp, struct rvt_swqe *wqe)
+static bool busy(struct rvt_qp *qp)
 {
 	struct sim_qp *p = qp->priv;
 
-	if (wqe->wr.opcode == IB_WR_REG_MR ||
-	    wqe->wr.opcode == IB_WR_LOCAL_INV)
-		return local_op(qp, wqe);
-	p->busy = true;
-	p->started = false;
-	p->resend = false;
-	p->sent = 0;
+	return p->started || p->resend || p->cur != qp->s_last;
+}
+
+static bool is_local(struct rvt_swqe *wqe)
+{
+	return wqe->wr.opcode == IB_WR_REG_MR ||
+	       wqe->wr.opcode == IB_WR_LOCAL_INV;
+}
+
+/* The oldest request is done; s_lock is held. */
+static void complete_oldest(struct rvt_qp *qp, enum ib_wc_status status)
+{
+	struct rvt_swqe *wqe = rvt_get_swqe_ptr(qp, qp->s_last);
+	struct sim_qp *p = qp->priv;
+	bool current_one = p->cur == qp->s_last;
+
+	p->done_bytes += wqe->length;
 	p->acked = 0;
 	p->asked = 0;
-	p->total = is_atomic(wqe) ? sizeof(u64) : wqe->length;
+	p->last_id = (p->last_id + 1) & ID_MASK;
 	p->rnr_left = qp->s_rnr_retry_cnt;
 	p->progress = jiffies;
-	if (is_read(wqe) || is_atomic(wqe))
-		sim_wqe_ss(wqe, &p->rd_ss);
-	mod_timer(&p->timer, jiffies + RESEND);
-	return 0;
+	rvt_send_complete(qp, wqe, status);
+	if (current_one) {
+		p->cur = qp->s_last;
+		p->cur_id = p->last_id;
+		p->sent = 0;
+		p->started = false;
+		p->out_bytes = p->done_bytes;
+	}
+}
+
+/* Memory registration needs no wire. s_lock is held. */
+static enum ib_wc_status local_op(struct rvt_qp *qp, struct rvt_swqe *wqe)
+{
+	int ret;
+
+	if (wqe->wr.send_flags & RVT_SEND_COMPLETION_ONLY)
+		return IB_WC_SUCCESS;
+	if (wqe->wr.opcode == IB_WR_REG_MR)
+		ret = rvt_fast_reg_mr(qp, wqe->reg_wr.mr, wqe->reg_wr.key,
+				      wqe->reg_wr.access);
+	else
+		ret = rvt_invalidate_rkey(qp, wqe->wr.ex.invalidate_rkey);
+	atomic_dec(&qp->local_ops_pending);
+	return ret ? IB_WC_LOC_PROT_ERR : IB_WC_SUCCESS;
 }
 
 static void fill_chunk(struct sim_qp *p, struct rvt_swqe *wqe,
@@ -151,7 +164,7 @@ static void fill_chunk(struct sim_qp *p, struct rvt_swqe *wqe,
 
 	hdr->op = write ? SIM_WRITE : SIM_SEND;
 	hdr->off = cpu_to_be32(p->sent);
-	hdr->total = cpu_to_be32(p->total);
+	hdr->total = cpu_to_be32(wqe->length);
 	if (write) {
 		hdr->vaddr = cpu_to_be64(wqe->rdma_wr.remote_addr);
 		hdr->rkey = cpu_to_be32(wqe->rdma_wr.rkey);
@@ -169,14 +182,21 @@ static void fill_chunk(struct sim_qp *p, struct rvt_swqe *wqe,
 		sim_gather(&ss, data, len);
 	}
 	p->sent += len;
-	if (p->sent == p->total)
-		hdr->flags |= SIM_F_LAST;
+	p->out_bytes += len;
+	p->started = true;
+	if (p->sent < wqe->length)
+		return;
+	hdr->flags |= SIM_F_LAST;
+	p->cur = rvt_qp_swqe_incr(p->qp, p->cur);
+	p->cur_id = (p->cur_id + 1) & ID_MASK;
+	p->sent = 0;
+	p->started = false;
 }
 
 static void fill_read(struct sim_qp *p, struct rvt_swqe *wqe,
 		      struct sim_hdr *hdr)
 {
-	u32 len = min_t(u32, p->total - p->asked, READ_PIECE);
+	u32 len = min_t(u32, wqe->length - p->asked, READ_PIECE);
 
 	hdr->op = SIM_READ;
 	hdr->vaddr = cpu_to_be64(wqe->rdma_wr.remote_addr + p->asked);
@@ -184,7 +204,8 @@ static void fill_read(struct sim_qp *p, struct rvt_swqe *wqe,
 	hdr->off = cpu_to_be32(p->asked);
 	hdr->total = cpu_to_be32(len);
 	p->asked += len;
-	if (p->asked == p->total)
+	p->started = true;
+	if (p->asked == wqe->length)
 		hdr->flags |= SIM_F_LAST;
 }
 
@@ -197,96 +218,150 @@ static void fill_atomic(struct sim_qp *p, struct rvt_swqe *wqe,
 	hdr->rkey = cpu_to_be32(wqe->atomic_wr.rkey);
 	data[0] = wqe->atomic_wr.compare_add;
 	data[1] = wqe->atomic_wr.swap;
-	p->asked = p->total;
+	p->asked = sizeof(u64);
+	p->started = true;
 }
 
-/* May the message at hand send another frame, and of what length? */
-static bool next_frame(struct sim_qp *p, struct rvt_swqe *wqe, u32 *len)
+/* Go back to what is acknowledged. */
+static void rewind(struct rvt_qp *qp)
 {
-	if (p->resend) {
-		p->resend = false;
-		p->started = false;
-		p->sent = p->acked;
-		p->asked = p->acked;
-	}
-	*len = 0;
-	if (is_read(wqe) || is_atomic(wqe)) {
-		if (is_atomic(wqe))
-			*len = 2 * sizeof(u64);
-		return !p->started ||
-		       (p->asked == p->acked && p->asked < p->total);
-	}
-	if (p->started && (p->sent == p->total ||
-			   p->sent - p->acked >= WINDOW))
-		return false;
-	*len = min_t(u32, p->total - p->sent, SIM_CHUNK);
-	return true;
+	struct sim_qp *p = qp->priv;
+
+	p->resend = false;
+	p->started = false;
+	p->cur = qp->s_last;
+	p->cur_id = p->last_id;
+	p->sent = p->acked;
+	p->asked = p->acked;
+	p->out_bytes = p->done_bytes + p->acked;
 }
 
 /*
- * Send what the message at hand may send. Chunks are filled under s_lock,
- * since an answer can complete the request at any moment and take its
- * memory away.
+ * The request that may send a frame now, and the frame's length; s_lock is
+ * held. A failed local operation is told by *status.
+ */
+static struct rvt_swqe *next_frame(struct rvt_qp *qp, u32 *len,
+				   enum ib_wc_status *status)
+{
+	struct sim_qp *p = qp->priv;
+	struct rvt_swqe *wqe;
+
+	if (p->rnr_wait ||
+	    !(ib_rvt_state_ops[qp->state] & RVT_PROCESS_SEND_OK))
+		return NULL;
+	if (p->resend)
+		rewind(qp);
+	for (;;) {
+		/* pairs with the release in rdmavt's post */
+		if (p->cur == smp_load_acquire(&qp->s_head))
+			return NULL;
+		if (!p->started && !(ib_rvt_state_ops[qp->state] &
+				     RVT_PROCESS_NEXT_SEND_OK))
+			return NULL;
+		wqe = rvt_get_swqe_ptr(qp, p->cur);
+		if (!is_local(wqe))
+			break;
+		if (p->cur != qp->s_last)
+			return NULL;
+		*status = local_op(qp, wqe);
+		if (*status != IB_WC_SUCCESS)
+			return NULL;
+		complete_oldest(qp, IB_WC_SUCCESS);
+	}
+	if (is_read(wqe) || is_atomic(wqe)) {
+		*len = is_atomic(wqe) ? 2 * sizeof(u64) : 0;
+		if (p->cur != qp->s_last)
+			return NULL;
+		if (!p->started)
+			return wqe;
+		return is_read(wqe) && p->asked == p->acked &&
+		       p->asked < wqe->length ? wqe : NULL;
+	}
+	if (p->out_bytes - p->done_bytes - p->acked >= WINDOW ||
+	    ((p->cur_id - p->last_id) & ID_MASK) >= MAX_OUT)
+		return NULL;
+	*len = min_t(u32, wqe->length - p->sent, SIM_CHUNK);
+	return wqe;
+}
+
+/* The request at s_last failed, and with it the QP. r_lock is held. */
+static void fail(struct rvt_qp *qp, enum ib_wc_status status)
+{
+	struct sim_qp *p = qp->priv;
+
+	spin_lock(&qp->s_lock);
+	if (qp->s_last != READ_ONCE(qp->s_head) &&
+	    (ib_rvt_state_ops[qp->state] & RVT_PROCESS_SEND_OK)) {
+		rvt_send_complete(qp, rvt_get_swqe_ptr(qp, qp->s_last), status);
+		p->cur = qp->s_last;
+		p->started = false;
+	}
+	spin_unlock(&qp->s_lock);
+	rvt_rc_error(qp, IB_WC_WR_FLUSH_ERR);
+}
+
+/*
+ * Send what may be sent. Chunks are filled under s_lock, since an answer can
+ * complete a request at any moment and take its memory away.
  */
 void sim_rc_push(struct sim_hca *h, struct rvt_qp *qp)
 {
+	enum ib_wc_status status = IB_WC_SUCCESS;
 	struct sim_qp *p = qp->priv;
 	struct rvt_swqe *wqe;
 	struct sim_hdr *hdr;
 	struct sk_buff *skb;
 	unsigned long flags;
-	u32 len, again, id;
+	u32 len, again;
 	void *data;
 
 	for (;;) {
 		spin_lock_irqsave(&qp->s_lock, flags);
-		wqe = rvt_get_swqe_ptr(qp, qp->s_last);
-		if (!p->busy || p->rnr_wait || !next_frame(p, wqe, &len))
-			break;
-		id = p->req_id;
+		wqe = next_frame(qp, &len, &status);
 		spin_unlock_irqrestore(&qp->s_lock, flags);
-
-		skb = rc_frame(h, qp, 0, id, len, &hdr, &data);
-		if (!skb)
-			return;		/* the timer tries again */
+		if (!wqe)
+			break;
+		skb = rc_frame(h, qp, 0, 0, len, &hdr, &data);
+		if (!skb) {
+			spin_lock_irqsave(&qp->s_lock, flags);
+			p->resend = true;	/* the timer tries again */
+			if (!timer_pending(&p->timer))
+				mod_timer(&p->timer, jiffies + RESEND);
+			spin_unlock_irqrestore(&qp->s_lock, flags);
+			break;
+		}
 
 		spin_lock_irqsave(&qp->s_lock, flags);
-		wqe = rvt_get_swqe_ptr(qp, qp->s_last);
-		if (!p->busy || p->rnr_wait || p->req_id != id ||
-		    !next_frame(p, wqe, &again) || again != len) {
-			bool go_on = p->busy && !p->rnr_wait;
-
+		wqe = next_frame(qp, &again, &status);
+		if (!wqe || again != len) {
 			spin_unlock_irqrestore(&qp->s_lock, flags);
 			kfree_skb(skb);
-			if (!go_on)
-				return;
+			if (!wqe)
+				break;
 			continue;
 		}
+		hdr->id = cpu_to_be32(p->cur_id);
+		if ((is_read(wqe) || is_atomic(wqe)) && !p->acked)
+			sim_wqe_ss(wqe, &p->rd_ss);
 		if (is_read(wqe))
 			fill_read(p, wqe, hdr);
 		else if (is_atomic(wqe))
 			fill_atomic(p, wqe, hdr, data);
 		else
 			fill_chunk(p, wqe, hdr, data, len);
-		p->started = true;
+		/* it runs as long as something is out: this is the first */
+		if (!timer_pending(&p->timer)) {
+			p->progress = jiffies;
+			mod_timer(&p->timer, jiffies + RESEND);
+		}
 		spin_unlock_irqrestore(&qp->s_lock, flags);
 		rc_xmit(h, skb, hdr);
 	}
-	spin_unlock_irqrestore(&qp->s_lock, flags);
-}
-
-/* The message failed, and with it the QP. r_lock is held, s_lock is not. */
-static void fail(struct rvt_qp *qp, enum ib_wc_status status)
-{
-	struct sim_qp *p = qp->priv;
-
-	spin_lock(&qp->s_lock);
-	if (p->busy) {
-		p->busy = false;
-		rvt_send_complete(qp, rvt_get_swqe_ptr(qp, qp->s_last), status);
+	if (status != IB_WC_SUCCESS) {
+		spin_lock_irqsave(&qp->r_lock, flags);
+		fail(qp, status);
+		spin_unlock_irqrestore(&qp->r_lock, flags);
 	}
-	spin_unlock(&qp->s_lock);
-	rvt_rc_error(qp, IB_WC_WR_FLUSH_ERR);
 }
 
 void sim_rc_timer(struct timer_list *t)
@@ -298,67 +373,68 @@ void sim_rc_timer(struct timer_list *t)
 
 	spin_lock_irqsave(&qp->r_lock, flags);
 	spin_lock(&qp->s_lock);
-	if (p->busy) {
-		if (p->rnr_wait)
-			p->rnr_wait = false;
-		else
-			dead = time_after(jiffies, p->progress + GIVE_UP);
+	if (p->rnr_wait) {
+		p->rnr_wait = false;
 		p->resend = true;
-		if (!dead) {
-			mod_timer(&p->timer, jiffies + RESEND);
+		p->progress = jiffies;
+		sim_schedule_send(qp);
+	} else if (busy(qp)) {
+		dead = time_after(jiffies, p->progress + GIVE_UP);
+		if (!dead && time_after_eq(jiffies, p->progress + RESEND)) {
+			p->resend = true;
 			sim_schedule_send(qp);
 		}
 	}
+	if (!dead && busy(qp) &&
+	    (ib_rvt_state_ops[qp->state] & RVT_PROCESS_SEND_OK))
+		mod_timer(&p->timer, jiffies + RESEND);
 	spin_unlock(&qp->s_lock);
 	if (dead)
 		fail(qp, IB_WC_RETRY_EXC_ERR);
 	spin_unlock_irqrestore(&qp->r_lock, flags);
 }
 
-/* s_lock is held. */
-static void complete_request(struct rvt_qp *qp)
-{
-	struct sim_qp *p = qp->priv;
-
-	p->busy = false;
-	p->req_id = (p->req_id + 1) & ID_MASK;
-	rvt_send_complete(qp, rvt_get_swqe_ptr(qp, qp->s_last), IB_WC_SUCCESS);
-	if (qp->s_last != READ_ONCE(qp->s_head))
-		sim_schedule_send(qp);
-}
-
 static void got_read_data(struct rvt_qp *qp, const struct sim_hdr *hdr,
 			  const void *data)
 {
-	struct sim_qp *p = qp->priv;
+	struct rvt_swqe *wqe = rvt_get_swqe_ptr(qp, qp->s_last);
+	u32 total = is_atomic(wqe) ? sizeof(u64) : wqe->length;
 	u32 len = be32_to_cpu(hdr->len);
+	struct sim_qp *p = qp->priv;
 
-	if (be32_to_cpu(hdr->off) != p->acked || len > p->asked - p->acked)
+	if (!p->started || be32_to_cpu(hdr->off) != p->acked ||
+	    len > p->asked - p->acked)
 		return;
 	if (len)
 		rvt_copy_sge(qp, &p->rd_ss, (void *)data, len, false, false);
 	p->acked += len;
 	p->progress = jiffies;
-	if (p->acked == p->total)
-		complete_request(qp);
-	else if (p->acked == p->asked)
-		sim_schedule_send(qp);
+	if (p->acked == total)
+		complete_oldest(qp, IB_WC_SUCCESS);
+	sim_schedule_send(qp);
 }
 
+/* off bytes of the oldest request are there, or all of it. */
 static void got_ack(struct rvt_qp *qp, const struct sim_hdr *hdr)
 {
-	struct sim_qp *p = qp->priv;
+	struct rvt_swqe *wqe = rvt_get_swqe_ptr(qp, qp->s_last);
 	u32 off = be32_to_cpu(hdr->off);
+	struct sim_qp *p = qp->priv;
 
 	p->progress = jiffies;
-	if (off > p->acked && off <= p->total)
+	if (is_read(wqe) || is_atomic(wqe))
+		return;
+	if (hdr->flags & SIM_F_LAST) {
+		complete_oldest(qp, IB_WC_SUCCESS);
+	} else if (off > p->acked && off < wqe->length) {
 		p->acked = off;
-	if (p->sent < p->acked)
-		p->sent = p->acked;
-	if (hdr->flags & SIM_F_LAST)
-		complete_request(qp);
-	else
-		sim_schedule_send(qp);
+		/* after a rewind: no need to send that again */
+		if (p->cur == qp->s_last && p->sent < off) {
+			p->out_bytes += off - p->sent;
+			p->sent = off;
+		}
+	}
+	sim_schedule_send(qp);
 }
 
 /* Returns a status if it was refused once too often. */
@@ -368,13 +444,52 @@ static enum ib_wc_status got_rnr(struct rvt_qp *qp, const struct sim_hdr *hdr)
 
 	if (qp->s_rnr_retry_cnt != 7 && !p->rnr_left--)
 		return IB_WC_RNR_RETRY_EXC_ERR;
-	p->rnr_wait = true;
-	p->resend = true;
 	p->acked = 0;
+	rewind(qp);
+	p->rnr_wait = true;
 	p->progress = jiffies;
 	mod_timer(&p->timer, jiffies + 1 + usecs_to_jiffies(
 			rvt_rnr_tbl_to_usec(be32_to_cpu(hdr->imm))));
 	return IB_WC_SUCCESS;
+}
+
+static enum ib_wc_status nak_status(u32 code)
+{
+	switch (code) {
+	case SIM_NAK_ACCESS:
+		return IB_WC_REM_ACCESS_ERR;
+	case SIM_NAK_INVALID:
+		return IB_WC_REM_INV_REQ_ERR;
+	default:
+		return IB_WC_REM_OP_ERR;
+	}
+}
+
+/*
+ * Is the answer to a request that is out? It then stands for all before it,
+ * and these are completed. s_lock is held.
+ */
+static bool settle_before(struct rvt_qp *qp, u32 id)
+{
+	struct sim_qp *p = qp->priv;
+	u32 n = (id - p->last_id) & ID_MASK;
+	u32 out = ((p->cur_id - p->last_id) & ID_MASK) + p->started;
+
+	/*
+	 * After a rewind the requests behind cur are out no more, but their
+	 * answers may still come: as far as the ring goes they are good.
+	 */
+	if (n >= out && (n >= MAX_OUT || !out))
+		return false;
+	while (n--) {
+		struct rvt_swqe *wqe = rvt_get_swqe_ptr(qp, qp->s_last);
+
+		if (qp->s_last == READ_ONCE(qp->s_head) || is_read(wqe) ||
+		    is_atomic(wqe) || is_local(wqe))
+			return false;
+		complete_oldest(qp, IB_WC_SUCCESS);
+	}
+	return qp->s_last != READ_ONCE(qp->s_head);
 }
 
 static void receive_answer(struct rvt_qp *qp, const struct sim_hdr *hdr,
@@ -386,28 +501,26 @@ static void receive_answer(struct rvt_qp *qp, const struct sim_hdr *hdr,
 
 	spin_lock_irqsave(&qp->r_lock, flags);
 	spin_lock(&qp->s_lock);
-	if (p->busy && be32_to_cpu(hdr->id) == p->req_id &&
-	    (ib_rvt_state_ops[qp->state] & RVT_PROCESS_SEND_OK)) {
+	if ((ib_rvt_state_ops[qp->state] & RVT_PROCESS_SEND_OK) &&
+	    settle_before(qp, be32_to_cpu(hdr->id))) {
 		struct rvt_swqe *wqe = rvt_get_swqe_ptr(qp, qp->s_last);
-		bool asks = is_read(wqe) || is_atomic(wqe);
 
-		if (hdr->op == SIM_READ_RESP && asks)
-			got_read_data(qp, hdr, data);
-		else if (hdr->op == SIM_ACK && !asks)
+		switch (hdr->op) {
+		case SIM_READ_RESP:
+			if (is_read(wqe) || is_atomic(wqe))
+				got_read_data(qp, hdr, data);
+			break;
+		case SIM_ACK:
 			got_ack(qp, hdr);
-		else if (hdr->op == SIM_RNR && !p->rnr_wait)
-			status = got_rnr(qp, hdr);
-		else if (hdr->op == SIM_NAK)
-			switch (be32_to_cpu(hdr->imm)) {
-			case SIM_NAK_ACCESS:
-				status = IB_WC_REM_ACCESS_ERR;
-				break;
-			case SIM_NAK_INVALID:
-				status = IB_WC_REM_INV_REQ_ERR;
-				break;
-			default:
-				status = IB_WC_REM_OP_ERR;
-			}
+			break;
+		case SIM_RNR:
+			if (!p->rnr_wait)
+				status = got_rnr(qp, hdr);
+			break;
+		case SIM_NAK:
+			status = nak_status(be32_to_cpu(hdr->imm));
+			break;
+		}
 	}
 	spin_unlock(&qp->s_lock);
 	if (status != IB_WC_SUCCESS)
@@ -420,6 +533,7 @@ static void receive_answer(struct rvt_qp *qp, const struct sim_hdr *hdr,
 /* What to send back once r_lock is let go. */
 struct reply {
 	u8 op;			/* 0: nothing */
+	u32 id;
 	u8 flags;
 	u32 off;
 	u32 code;
@@ -525,10 +639,11 @@ static void take_chunk(struct rvt_qp *qp, const struct sim_hdr *hdr,
 	u32 len = be32_to_cpu(hdr->len), total = be32_to_cpu(hdr->total);
 	struct sim_qp *p = qp->priv;
 
-	if (id == ((p->exp_id - 1) & ID_MASK)) {
-		r->op = SIM_ACK;	/* its acknowledgement was lost */
+	if (((p->exp_id - 1 - id) & ID_MASK) < ID_MASK / 2) {
+		/* an acknowledgement was lost: all before this is in */
+		r->op = SIM_ACK;
 		r->flags = SIM_F_LAST;
-		r->off = total;
+		r->id = (p->exp_id - 1) & ID_MASK;
 		return;
 	}
 	if (id != p->exp_id || len > total || off > total - len)
@@ -677,7 +792,7 @@ static void receive_request(struct sim_hca *h, struct rvt_qp *qp,
 {
 	u32 id = be32_to_cpu(hdr->id);
 	struct rvt_sge_state ss = {};
-	struct reply r = {};
+	struct reply r = { .id = id };
 	unsigned long flags;
 	bool more = false;
 
@@ -702,7 +817,7 @@ static void receive_request(struct sim_hca *h, struct rvt_qp *qp,
 	}
 	spin_unlock_irqrestore(&qp->r_lock, flags);
 	if (r.op)
-		answer(h, qp, r.op, id, r.off, r.code, r.flags);
+		answer(h, qp, r.op, r.id, r.off, r.code, r.flags);
 	else if (more && hdr->op == SIM_READ)
 		send_read(h, qp, id, be32_to_cpu(hdr->off),
 			  be32_to_cpu(hdr->total), &ss);

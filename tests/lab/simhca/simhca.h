@@ -8,6 +8,7 @@
  * rc.c     reliable connections
  * mad.c    the subnet management agent
  * pma.c    the performance management agent and the counters
+ * map.c    queues mapped into user space
  * wire.c   frames in and out, HELLO, the net device coming and going
  * knobs.c  /sys/module/simhca/parameters
  */
@@ -120,16 +121,21 @@ struct sim_qp {
 	struct work_struct send_work;
 	struct timer_list timer;
 
-	/* requester, under s_lock: one message at a time */
-	bool busy;		/* a message is out and not answered */
+	/*
+	 * requester, under s_lock: requests from s_last to before cur are out
+	 * and not answered, the one at cur is being sent
+	 */
 	bool rnr_wait;
 	bool resend;		/* start again at what is acknowledged */
-	bool started;		/* its first frame is out */
-	u32 req_id;
-	u32 total;
-	u32 sent;		/* bytes handed to the wire */
-	u32 acked;		/* bytes the responder has (READ: we have) */
+	bool started;		/* a frame of the one at cur is out */
+	u32 cur;		/* index in the send ring */
+	u32 cur_id;
+	u32 last_id;		/* of the request at s_last */
+	u32 sent;		/* bytes of the one at cur handed to the wire */
+	u32 acked;		/* bytes of the oldest (READ: that we have) */
 	u32 asked;		/* READ: bytes requested so far */
+	u64 out_bytes;		/* sent in all, and ... */
+	u64 done_bytes;		/* ... completed in all: the window */
 	u8 rnr_left;
 	unsigned long progress;	/* jiffies of the last answer */
 	struct rvt_sge_state rd_ss;
@@ -186,7 +192,7 @@ static inline bool sim_lid_is_mcast(u16 lid)
 
 /* main.c */
 void sim_dispatch(struct sim_hca *h, enum ib_event_type type);
-void sim_link_update(struct sim_hca *h);
+void sim_link_update(struct sim_hca *h, bool by_peer);
 void sim_link_bounce(struct sim_hca *h);
 bool sim_bouncing(struct sim_hca *h);
 void sim_set_port_state(struct sim_hca *h, u8 state);
@@ -194,6 +200,10 @@ void sim_set_port_state(struct sim_hca *h, u8 state);
 /* verbs.c */
 void sim_verbs_setup(struct sim_hca *h);
 bool sim_schedule_send(struct rvt_qp *qp);
+
+/* map.c */
+void sim_map_setup(struct sim_hca *h);
+void sim_map_disassociate(struct ib_ucontext *context);
 
 /* ud.c */
 void sim_ud_send(struct sim_hca *h, struct rvt_qp *qp, struct rvt_swqe *wqe);
@@ -205,9 +215,8 @@ void sim_make_grh(struct sim_hca *h, struct rdma_ah_attr *ah, u32 len,
 		  struct ib_grh *grh);
 
 /* rc.c */
-int sim_rc_start(struct sim_hca *h, struct rvt_qp *qp, struct rvt_swqe *wqe);
 void sim_rc_push(struct sim_hca *h, struct rvt_qp *qp);
-void sim_rc_reset(struct sim_qp *p);
+void sim_rc_reset(struct rvt_qp *qp);
 void sim_rc_timer(struct timer_list *t);
 void sim_rc_receive(struct sim_hca *h, const struct sim_hdr *hdr,
 		    const void *data);

@@ -53,11 +53,6 @@ static int modify_device(struct ib_device *ibdev, int mask,
 	return 0;
 }
 
-/* Without it a device with open contexts cannot change its namespace. */
-static void disassociate(struct ib_ucontext *context)
-{
-}
-
 static const struct ib_device_ops sim_ops = {
 	.owner = THIS_MODULE,
 	/* user space binds its ipathverbs provider, which speaks rdmavt's ABI */
@@ -67,7 +62,7 @@ static const struct ib_device_ops sim_ops = {
 	.process_mad = sim_process_mad,
 	.get_dev_fw_str = get_fw_str,
 	.modify_device = modify_device,
-	.disassociate_ucontext = disassociate,
+	.disassociate_ucontext = sim_map_disassociate,
 };
 
 static struct pci_dev *get_pci_dev(struct rvt_dev_info *rdi)
@@ -156,7 +151,7 @@ static unsigned int free_all_qps(struct rvt_dev_info *rdi)
 
 static void notify_qp_reset(struct rvt_qp *qp)
 {
-	sim_rc_reset(qp->priv);
+	sim_rc_reset(qp);
 }
 
 static void stop_send_queue(struct rvt_qp *qp)
@@ -189,9 +184,7 @@ static void notify_error_qp(struct rvt_qp *qp)
 {
 	struct sim_qp *p = qp->priv;
 
-	/* s_lock is held */
-	p->busy = false;
-	p->rnr_wait = false;
+	p->rnr_wait = false;	/* s_lock is held */
 }
 
 static void notify_restart_rc(struct rvt_qp *qp, u32 psn, int wait)
@@ -207,7 +200,9 @@ static void modify_qp(struct rvt_qp *qp, struct ib_qp_attr *attr, int mask,
 	if (mask & IB_QP_RQ_PSN)
 		p->exp_id = attr->rq_psn & 0xffffff;
 	if (mask & IB_QP_SQ_PSN)
-		p->req_id = attr->sq_psn & 0xffffff;
+		p->last_id = p->cur_id = attr->sq_psn & 0xffffff;
+	if (mask & IB_QP_RNR_RETRY)
+		p->rnr_left = attr->rnr_retry;
 }
 
 static int mtu_to_path_mtu(u32 mtu)
@@ -306,8 +301,8 @@ static bool to_myself(struct sim_hca *h, struct rvt_qp *qp)
 }
 
 /*
- * One QP's send engine; a work item never runs twice at once. RC sends one
- * message and is scheduled again by its answer.
+ * One QP's send engine; a work item never runs twice at once. RC sends what
+ * its window lets it and is scheduled again by the answers.
  */
 static void send_engine(struct work_struct *work)
 {
@@ -326,13 +321,6 @@ static void send_engine(struct work_struct *work)
 				flush_sends(qp);
 			break;
 		}
-		if (p->rnr_wait)
-			break;
-		if (rc && p->busy) {
-			spin_unlock_irqrestore(&qp->s_lock, flags);
-			sim_rc_push(h, qp);
-			return;
-		}
 		/* pairs with the release in rdmavt's post */
 		if (qp->s_last == smp_load_acquire(&qp->s_head))
 			break;
@@ -341,23 +329,16 @@ static void send_engine(struct work_struct *work)
 		if ((rc || qp->ibqp.qp_type == IB_QPT_UC) && to_myself(h, qp)) {
 			spin_unlock_irqrestore(&qp->s_lock, flags);
 			rvt_ruc_loopback(qp);
+			spin_lock_irqsave(&qp->s_lock, flags);
+			p->cur = qp->s_last;
+			break;
+		}
+		if (rc) {
+			spin_unlock_irqrestore(&qp->s_lock, flags);
+			sim_rc_push(h, qp);
 			return;
 		}
 		wqe = rvt_get_swqe_ptr(qp, qp->s_last);
-		if (rc) {
-			int status = sim_rc_start(h, qp, wqe);
-
-			spin_unlock_irqrestore(&qp->s_lock, flags);
-			if (status) {
-				spin_lock_irqsave(&qp->r_lock, flags);
-				spin_lock(&qp->s_lock);
-				rvt_send_complete(qp, wqe, status);
-				spin_unlock(&qp->s_lock);
-				rvt_rc_error(qp, IB_WC_WR_FLUSH_ERR);
-				spin_unlock_irqrestore(&qp->r_lock, flags);
-			}
-			continue;
-		}
 		if (qp->ibqp.qp_type == IB_QPT_UC) {
 			/* no UC on the wire: nobody in the lab uses it */
 			rvt_send_complete(qp, wqe, IB_WC_LOC_QP_OP_ERR);
