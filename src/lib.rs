@@ -1,0 +1,6 @@
+//! selvedge: declarative network configuration for RDMA clusters.
+
+pub mod hostlist;
+pub mod name;
+pub mod rdma;
+pub mod spec;
