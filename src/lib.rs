@@ -1,5 +1,6 @@
 //! selvedge: declarative network configuration for RDMA clusters.
 
+pub mod addressing;
 pub mod hostlist;
 pub mod name;
 pub mod rdma;

@@ -153,7 +153,7 @@ pub static NETWORK: Table = Table {
         key("fabric", Required, Text(LABEL, "compute"), "The fabric it is on, by its name in [fabrics]."),
         key("cidr", Required, Text("^[0-9A-Fa-f.:]+/[0-9]{1,3}$", "10.0.0.0/16"), "Its addresses, IPv4 or IPv6. The host with number n has the n-th: gpu017 has base + 17."),
         key("mode", Default("auto"), Words(|| words::names(words::MODES)), "The IPoIB mode. auto: connected where the HCA can, else datagram. InfiniBand only. Default: auto."),
-        key("mtu", Default("max"), Any(&[Words(|| vec!["max"]), Integer(68, 65520)]), "The MTU of the interfaces in bytes, or max: the most that the mode in effect carries. Default: max."),
+        key("mtu", Default("max"), Any(&[Words(|| vec!["max"]), Integer(68, 65535)]), "The MTU of the interfaces in bytes, or max: the most that the mode in effect carries. Default: max."),
     ],
 };
 
