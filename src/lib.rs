@@ -1,6 +1,11 @@
 //! selvedge: declarative network configuration for RDMA clusters.
 
+pub mod apply;
+pub mod facts;
 pub mod hostlist;
+pub mod machine;
 pub mod name;
+pub mod plan;
 pub mod rdma;
 pub mod spec;
+pub mod state;
