@@ -8,8 +8,8 @@ use std::fmt;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 use serde::Serialize;
 
-use super::fault::{Fault, Severity, Span};
 use super::Faults;
+use super::fault::{Fault, Severity, Span};
 
 /// How messages are set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,11 @@ impl Faults {
         if counts.is_empty() {
             return String::new();
         }
-        let shown = if self.faults.len() > MOST_SHOWN { format!(", the first {MOST_SHOWN} of them shown") } else { String::new() };
+        let shown = if self.faults.len() > MOST_SHOWN {
+            format!(", the first {MOST_SHOWN} of them shown")
+        } else {
+            String::new()
+        };
         format!("{}: {}{shown}\n", self.name, counts.join(", "))
     }
 

@@ -178,9 +178,12 @@ fn collisions_among(
             ),
         )
         .label("numbers that are taken")
-        .help("`numbering = \"position\"` counts the hosts of a group from 1, and `offset` shifts a group past another");
+        .help(
+            "`numbering = \"position\"` counts the hosts of a group from 1, and `offset` shifts a group past another",
+        );
         let other = roster.group_of(earlier);
-        if let Some(other) = c.draft.nodes.get(other).and_then(|group| group.hosts.as_ref()).filter(|_| other != index) {
+        if let Some(other) = c.draft.nodes.get(other).and_then(|group| group.hosts.as_ref()).filter(|_| other != index)
+        {
             fault = fault.also(other.span, "by these");
         }
         faults.push(fault);

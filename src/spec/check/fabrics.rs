@@ -50,18 +50,26 @@ fn speed_of_transport(c: &mut Check<'_>, fabric: &FabricDraft, transport: Transp
 fn refuse_infiniband_keys(c: &mut Check<'_>, name: &Label, fabric: &FabricDraft, transport: crate::spec::fault::Span) {
     if let Some(manager) = &fabric.manager {
         c.faults.push(
-            Fault::new(Code::ManagerOnRoce, manager.at, format!("fabric `{name}` runs on RoCE, which has no subnet manager"))
-                .label("only for InfiniBand")
-                .also(transport, "the transport")
-                .help("remove this table"),
+            Fault::new(
+                Code::ManagerOnRoce,
+                manager.at,
+                format!("fabric `{name}` runs on RoCE, which has no subnet manager"),
+            )
+            .label("only for InfiniBand")
+            .also(transport, "the transport")
+            .help("remove this table"),
         );
     }
     if let (true, Some(mtu)) = (fabric.mtu_given, &fabric.mtu) {
         c.faults.push(
-            Fault::new(Code::IbMtuOnRoce, mtu.span, format!("fabric `{name}` runs on RoCE, which has no IB multicast MTU"))
-                .label("only for InfiniBand")
-                .also(transport, "the transport")
-                .help("remove this line; the MTU of the interfaces is `mtu` in [networks.NAME]"),
+            Fault::new(
+                Code::IbMtuOnRoce,
+                mtu.span,
+                format!("fabric `{name}` runs on RoCE, which has no IB multicast MTU"),
+            )
+            .label("only for InfiniBand")
+            .also(transport, "the transport")
+            .help("remove this line; the MTU of the interfaces is `mtu` in [networks.NAME]"),
         );
     }
 }
@@ -86,7 +94,9 @@ fn expect_managers(c: &mut Check<'_>, name: &Label, fabric: &FabricDraft) {
 fn refuse_manager_twice(c: &mut Check<'_>, manager: &ManagerDraft) {
     let standby = manager.standby.as_deref().unwrap_or_default();
     let mut seen = std::collections::BTreeMap::new();
-    for (host, role) in manager.primary.iter().map(|h| (h, "the primary")).chain(standby.iter().map(|h| (h, "a standby"))) {
+    for (host, role) in
+        manager.primary.iter().map(|h| (h, "the primary")).chain(standby.iter().map(|h| (h, "a standby")))
+    {
         let Some((first, first_role)) = seen.insert(&host.value, (host.span, role)) else { continue };
         c.faults.push(
             Fault::new(Code::DuplicateManager, host.span, format!("`{}` is {first_role} already", host.value))

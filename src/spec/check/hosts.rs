@@ -25,9 +25,13 @@ impl Roster {
         if total > MOST_NAMES {
             let span = groups().flatten().last().map_or(Span::default(), |hosts| hosts.span);
             c.faults.push(
-                Fault::new(Code::TooManyHosts, span, format!("all groups together have {total} hosts, and {MOST_NAMES} is the most"))
-                    .label("too many with these")
-                    .help("look for a digit too many in a range"),
+                Fault::new(
+                    Code::TooManyHosts,
+                    span,
+                    format!("all groups together have {total} hosts, and {MOST_NAMES} is the most"),
+                )
+                .label("too many with these")
+                .help("look for a digit too many in a range"),
             );
             return None;
         }
@@ -119,6 +123,8 @@ fn known_host(c: &mut Check<'_>, roster: &Roster, index: &HashMap<&str, usize>, 
     }
     let help = c.suggest(host.as_str(), roster.names().take(100_000), "the hosts are");
     c.faults.push(
-        Fault::new(Code::UnknownHost, span, format!("`{host}` is in no [[nodes]] group")).label("unknown host").help(help),
+        Fault::new(Code::UnknownHost, span, format!("`{host}` is in no [[nodes]] group"))
+            .label("unknown host")
+            .help(help),
     );
 }

@@ -42,10 +42,14 @@ fn mode_on_roce(c: &mut Check<'_>, network: &NetworkDraft, fabric: &FabricDraft,
     let (Some(mode), Some(transport)) = (&network.mode, &fabric.transport) else { return };
     let (ModeChoice::Insist(insisted), Transport::Roce) = (mode.value, transport.value) else { return };
     c.faults.push(
-        Fault::new(Code::ModeOnRoce, mode.span, format!("`{insisted}` is a mode of IPoIB, and fabric `{name}` runs on RoCE"))
-            .label("only for InfiniBand")
-            .also(transport.span, "the transport")
-            .help("remove this line"),
+        Fault::new(
+            Code::ModeOnRoce,
+            mode.span,
+            format!("`{insisted}` is a mode of IPoIB, and fabric `{name}` runs on RoCE"),
+        )
+        .label("only for InfiniBand")
+        .also(transport.span, "the transport")
+        .help("remove this line"),
     );
 }
 
@@ -58,8 +62,10 @@ fn mtu_of_mode(c: &mut Check<'_>, network: &NetworkDraft, fabric: &FabricDraft) 
         (Transport::Infiniband, ModeChoice::Insist(IpoibMode::Datagram)) => {
             let Some(most) = datagram else { return };
             let help = match most {
-                2044 => "datagrams carry the fabric's IB MTU less 4 bytes: `mtu = 4096` in [fabrics.NAME] allows 4092, \
-                         connected mode 65520",
+                2044 => {
+                    "datagrams carry the fabric's IB MTU less 4 bytes: `mtu = 4096` in [fabrics.NAME] allows 4092, \
+                         connected mode 65520"
+                }
                 _ => "datagrams carry the fabric's IB MTU less 4 bytes; connected mode carries 65520",
             };
             (most, "datagram mode", help.to_owned())
@@ -91,10 +97,14 @@ fn mtu_of_ip(c: &mut Check<'_>, network: &NetworkDraft) {
         return;
     }
     c.faults.push(
-        Fault::new(Code::MtuBelowIp, mtu.span, format!("an MTU of {bytes} bytes is less than the {least} that {ip} needs"))
-            .label("too small")
-            .also(cidr.span, format!("{ip} here"))
-            .help("\"max\" is the most that the mode in effect carries"),
+        Fault::new(
+            Code::MtuBelowIp,
+            mtu.span,
+            format!("an MTU of {bytes} bytes is less than the {least} that {ip} needs"),
+        )
+        .label("too small")
+        .also(cidr.span, format!("{ip} here"))
+        .help("\"max\" is the most that the mode in effect carries"),
     );
 }
 

@@ -42,10 +42,14 @@ fn guid_of_one_host(c: &mut Check<'_>, group: &GroupDraft, port: &PortDraft) {
         return;
     }
     c.faults.push(
-        Fault::new(Code::GuidForManyHosts, device.span, format!("a GUID is one port of one host, and this group has {count} hosts"))
-            .label("one port only")
-            .also(hosts.span, format!("{count} hosts"))
-            .help("use `device` or `pci`, which many hosts can share, or give the host a group of its own"),
+        Fault::new(
+            Code::GuidForManyHosts,
+            device.span,
+            format!("a GUID is one port of one host, and this group has {count} hosts"),
+        )
+        .label("one port only")
+        .also(hosts.span, format!("{count} hosts"))
+        .help("use `device` or `pci`, which many hosts can share, or give the host a group of its own"),
     );
 }
 
@@ -60,7 +64,10 @@ fn devices(c: &mut Check<'_>, group: &GroupDraft) {
         Some((key, device.span))
     });
     twice(c, all, Code::DuplicateDevicePort, |what| {
-        (format!("{what} is here twice"), "each [[nodes.ports]] is a port of its own: another `device`, or another `port`")
+        (
+            format!("{what} is here twice"),
+            "each [[nodes.ports]] is a port of its own: another `device`, or another `port`",
+        )
     });
 }
 
@@ -71,7 +78,10 @@ fn guids(c: &mut Check<'_>) {
         _ => None,
     });
     twice(c, all, Code::DuplicateDevicePort, |guid| {
-        (format!("the port {guid} is here twice"), "a GUID is one port of one host: read it again with `ibstat` on each host")
+        (
+            format!("the port {guid} is here twice"),
+            "a GUID is one port of one host: read it again with `ibstat` on each host",
+        )
     });
 }
 
