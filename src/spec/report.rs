@@ -16,11 +16,8 @@ use super::fault::{Fault, Severity, Span};
 pub enum Look {
     /// ASCII without colours: for files, serial consoles, and `NO_COLOR`.
     Plain,
-    /// With colours and lines, for a terminal of this many columns.
-    Terminal {
-        /// The terminal's width.
-        columns: usize,
-    },
+    /// With colours and box-drawing characters, for a terminal.
+    Terminal,
 }
 
 /// How many faults the text form shows in full: who has more mends those first.
@@ -49,18 +46,18 @@ impl Faults {
     /// The messages, one after the other, and a line that counts them.
     #[must_use]
     pub fn render(&self, look: Look) -> String {
-        let handler = match look {
-            Look::Plain => GraphicalReportHandler::new_themed(GraphicalTheme::none()).with_width(100),
-            Look::Terminal { columns } => {
-                GraphicalReportHandler::new_themed(GraphicalTheme::unicode()).with_width(columns.max(40))
-            }
+        let theme = match look {
+            Look::Plain => GraphicalTheme::none(),
+            Look::Terminal => GraphicalTheme::unicode(),
         };
-        let handler = handler.with_links(false);
+        // Wrapping would break `rack[1-4]` at its hyphen, and a line of a log where a search expects it whole.
+        let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_wrap_lines(false);
         let source = NamedSource::new(&self.name, self.text.clone());
         let mut out = String::new();
         for fault in self.faults.iter().take(MOST_SHOWN) {
             // Writing to a string can't fail; what miette can't read of the source is left out.
             let _ = handler.render_report(&mut out, &Shown { fault, source: &source, text: &self.text });
+            out.push('\n');
         }
         out.push_str(&self.summary());
         out

@@ -20,7 +20,7 @@ pub(super) struct Roster {
 impl Roster {
     /// Expands every group; `None` if that would be too many, which is reported.
     pub(super) fn gather(c: &mut Check<'_>) -> Option<Self> {
-        let groups = || c.draft.nodes.iter().map(|group| group.hosts.as_ref());
+        let groups = || c.draft.nodes.all.iter().map(|group| group.hosts.as_ref());
         let total: u128 = groups().flatten().map(|hosts| hosts.value.count() as u128).sum();
         if total > MOST_NAMES {
             let span = groups().flatten().last().map_or(Span::default(), |hosts| hosts.span);
@@ -72,14 +72,14 @@ impl Roster {
 
 pub(super) fn check(c: &mut Check<'_>, roster: &Roster) {
     let index = duplicates(c, roster);
-    // A group whose list can't be read may well have the host that is looked for.
-    if c.draft.nodes.iter().any(|group| group.hosts.is_none()) {
+    // A group that can't be read may well have the host that is looked for.
+    if !c.draft.nodes.whole || c.draft.nodes.all.iter().any(|group| group.hosts.is_none()) {
         return;
     }
-    for (host, exception) in &c.draft.hosts {
+    for (host, exception) in &c.draft.hosts.all {
         known_host(c, roster, &index, host, exception.span);
     }
-    for manager in c.draft.fabrics.values().filter_map(|fabric| fabric.manager.as_ref()) {
+    for manager in c.draft.fabrics.all.values().filter_map(|fabric| fabric.manager.as_ref()) {
         for host in manager.primary.iter().chain(manager.standby.iter().flatten()) {
             known_host(c, roster, &index, &host.value, host.span);
         }
@@ -89,7 +89,7 @@ pub(super) fn check(c: &mut Check<'_>, roster: &Roster) {
 /// From each name to its host; names that are there twice are reported, once for each group.
 fn duplicates<'r>(c: &mut Check<'_>, roster: &'r Roster) -> HashMap<&'r str, usize> {
     let mut index = HashMap::with_capacity(roster.ends.len());
-    for (number, group) in c.draft.nodes.iter().enumerate() {
+    for (number, group) in c.draft.nodes.all.iter().enumerate() {
         let Some(hosts) = &group.hosts else { continue };
         let mut first = None;
         let mut count = 0usize;
@@ -108,7 +108,7 @@ fn duplicates<'r>(c: &mut Check<'_>, roster: &'r Roster) -> HashMap<&'r str, usi
         )
         .label("the second time")
         .help("each host is in one group, which says all of it");
-        let other = c.draft.nodes.get(roster.group_of(earlier)).and_then(|group| group.hosts.as_ref());
+        let other = c.draft.nodes.all.get(roster.group_of(earlier)).and_then(|group| group.hosts.as_ref());
         if let Some(other) = other {
             fault = fault.also(other.span, "the first time");
         }

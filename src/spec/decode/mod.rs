@@ -63,7 +63,15 @@ pub(super) fn decode(text: &str) -> Decoded {
 fn syntax_fault(text: &str, e: &toml::de::Error) -> Fault {
     let span = e.span().map_or_else(|| Span { start: text.len(), end: text.len() }, Span::from);
     let message = e.message().lines().collect::<Vec<_>>().join("; ");
-    Fault::new(Code::Syntax, span, format!("this is not TOML: {message}"))
+    let help = match () {
+        () if message.contains("duplicate key") => "a key, and a table, stands once",
+        () if message.contains("array table") => "an array of tables has two brackets at each end: `[[nodes]]`",
+        () if ["string", "float", "integer", "value", "date", "bool"].iter().any(|word| message.contains(word)) => {
+            "a text, an address and a quantity with its unit are written in quotes, on one line: `cidr = \"10.0.0.0/16\"`"
+        }
+        () => "a line is a table's header, `[networks.compute]`, or a key and its value, `mtu = 2044`",
+    };
+    Fault::new(Code::Syntax, span, format!("this is not TOML: {message}")).help(help)
 }
 
 /// Whether a fault may only be an echo of a syntax fault: on its line, or about something not found.
@@ -82,9 +90,11 @@ fn version(d: &mut Decoder<'_>, tree: &Tree<'_>) -> bool {
     }
     let this = env!("CARGO_PKG_VERSION");
     let help = if number > VERSION {
-        format!("selvedge {this} reads version {VERSION}; a later selvedge reads later versions")
+        format!(
+            "this selvedge {this} reads version {VERSION}: use the selvedge that the spec was written for, or a later one"
+        )
     } else {
-        format!("the first version is 1: selvedge 0.1.0 and later read it, this {this} too")
+        format!("the first version is 1, and this selvedge {this} reads it: `version = 1`")
     };
     d.faults.push(
         Fault::new(Code::UnsupportedVersion, place(value), format!("version {number} of the spec can't be read"))
