@@ -18,7 +18,7 @@ fn survive(text: &str) {
         }
         Err(faults) => {
             assert!(!faults.faults.is_empty(), "refused without a fault:\n{text}");
-            let _ = (faults.render(Look::Plain), faults.render(Look::Terminal));
+            let _ = (faults.render(Look::Plain), faults.render(Look::Terminal { columns: 80 }));
             for record in faults.records() {
                 assert!(record.line >= 1 && record.column >= 1);
             }

@@ -16,8 +16,11 @@ use super::fault::{Fault, Severity, Span};
 pub enum Look {
     /// ASCII without colours: for files, serial consoles, and `NO_COLOR`.
     Plain,
-    /// With colours and box-drawing characters, for a terminal.
-    Terminal,
+    /// With colours and box-drawing characters, wrapped, for a terminal.
+    Terminal {
+        /// The terminal's width.
+        columns: usize,
+    },
 }
 
 /// How many faults the text form shows in full: who has more mends those first.
@@ -46,12 +49,14 @@ impl Faults {
     /// The messages, one after the other, and a line that counts them.
     #[must_use]
     pub fn render(&self, look: Look) -> String {
-        let theme = match look {
-            Look::Plain => GraphicalTheme::none(),
-            Look::Terminal => GraphicalTheme::unicode(),
+        let handler = match look {
+            // Wrapping would break `rack[1-4]` at its hyphen, and a line of a log where a search expects it whole.
+            Look::Plain => GraphicalReportHandler::new_themed(GraphicalTheme::none()).with_wrap_lines(false),
+            Look::Terminal { columns } => {
+                GraphicalReportHandler::new_themed(GraphicalTheme::unicode()).with_width(columns.max(40))
+            }
         };
-        // Wrapping would break `rack[1-4]` at its hyphen, and a line of a log where a search expects it whole.
-        let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_wrap_lines(false);
+        let handler = handler.with_links(false);
         let source = NamedSource::new(&self.name, self.text.clone());
         let mut out = String::new();
         for fault in self.faults.iter().take(MOST_SHOWN) {

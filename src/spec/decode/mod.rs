@@ -9,6 +9,8 @@ mod parts;
 mod values;
 pub(super) mod words;
 
+use std::collections::BTreeSet;
+
 use toml::Spanned;
 use toml::de::{DeArray as Array, DeTable as Tree, DeValue};
 
@@ -54,7 +56,7 @@ pub(super) fn decode(text: &str) -> Decoded {
     };
     let whole = syntax.is_empty();
     if !whole {
-        d.faults.retain(|fault| !follows_from(fault, &syntax, text));
+        drop_echoes(&mut d.faults, &syntax, text);
         d.faults.extend(syntax);
     }
     Decoded { draft, faults: d.faults, whole }
@@ -74,10 +76,12 @@ fn syntax_fault(text: &str, e: &toml::de::Error) -> Fault {
     Fault::new(Code::Syntax, span, format!("this is not TOML: {message}")).help(help)
 }
 
-/// Whether a fault may only be an echo of a syntax fault: on its line, or about something not found.
-fn follows_from(fault: &Fault, syntax: &[Fault], text: &str) -> bool {
-    let line = |at: usize| text.bytes().take(at).filter(|b| *b == b'\n').count();
-    fault.code == Code::MissingKey || syntax.iter().any(|s| line(s.span.start) == line(fault.span.start))
+/// Drops what may only be an echo of a syntax fault: faults on its line, and of things not found.
+fn drop_echoes(faults: &mut Vec<Fault>, syntax: &[Fault], text: &str) {
+    let ends: Vec<_> = text.match_indices('\n').map(|(at, _)| at).collect();
+    let line = |at: usize| ends.partition_point(|end| *end < at);
+    let broken: BTreeSet<_> = syntax.iter().map(|fault| line(fault.span.start)).collect();
+    faults.retain(|fault| fault.code != Code::MissingKey && !broken.contains(&line(fault.span.start)));
 }
 
 /// Whether the text is of our version. Nothing else is judged if it is of another.

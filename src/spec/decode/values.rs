@@ -31,15 +31,21 @@ pub(super) fn host_list(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<HostLi
         NameListFault::BadName(e) => {
             Fault::new(Code::BadName, at, format!("{} is not {}", quote(&e.text), e.kind)).help(e.rule)
         }
-        kind => Fault::new(Code::BadHostList, at, kind.to_string()).help(host_list_help(kind)),
+        kind => Fault::new(Code::BadHostList, at, kind.to_string())
+            .help(host_list_help(kind, text.get(e.at..e.at + e.len).unwrap_or_default())),
     };
     d.faults.push(fault);
     None
 }
 
-fn host_list_help(kind: &NameListFault) -> String {
+/// `piece` is what the fault is about.
+fn host_list_help(kind: &NameListFault, piece: &str) -> String {
     match kind {
-        NameListFault::Backwards { start, end } => format!("did you mean `{end}-{start}`?"),
+        NameListFault::Backwards { .. } => {
+            let range = piece.split('/').next().unwrap_or_default();
+            let (high, low) = range.split_once('-').unwrap_or_default();
+            format!("did you mean `{low}-{high}`?")
+        }
         NameListFault::Padding { start, end } => {
             let width = start.len().max(end.len());
             format!("pad both to one width: `{start:0>width$}-{end:0>width$}`")
