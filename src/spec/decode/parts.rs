@@ -88,10 +88,14 @@ fn selector<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> Read<
         }
         [(first, first_at), (second, second_at), ..] => {
             d.faults.push(
-                Fault::new(Code::DeviceSelector, *second_at, format!("this port names its HCA by `{first}` and by `{second}`"))
-                    .label(format!("and by `{second}`"))
-                    .also(*first_at, format!("by `{first}`"))
-                    .help("keep one of them: on a host where they disagree, neither can be right"),
+                Fault::new(
+                    Code::DeviceSelector,
+                    *second_at,
+                    format!("this port names its HCA by `{first}` and by `{second}`"),
+                )
+                .label(format!("and by `{second}`"))
+                .also(*first_at, format!("by `{first}`"))
+                .help("keep one of them: on a host where they disagree, neither can be right"),
             );
             None
         }
