@@ -176,7 +176,7 @@ pub static NETWORK: Table = Table {
         key(
             "mtu",
             Default("max"),
-            Any(&[Words(|| vec!["max"]), Integer(68, 65520)]),
+            Any(&[Words(|| vec!["max"]), Integer(68, 65535)]),
             "The MTU of the interfaces in bytes, or max: the most that the mode in effect carries. Default: max.",
         ),
     ],
