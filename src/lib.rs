@@ -4,3 +4,4 @@ pub mod hostlist;
 pub mod name;
 pub mod rdma;
 pub mod spec;
+pub mod verbs;
