@@ -9,7 +9,7 @@
 //! sysfs included, and would not see the `open64` of the standard library.
 #![expect(unsafe_code, reason = "plain libc calls on /dev/infiniband/umadN")]
 
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{CString, c_int};
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -25,13 +25,31 @@ const MAX_UMAD: u32 = 64;
 /// How much longer than the kernel we wait, so that its own timeout is the one reported.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// `_IOWR(0x1b, 1, struct ib_user_mad_reg_req)`, 28 bytes.
+/// `_IOWR(0x1b, 4, struct ib_user_mad_reg_req2)`: in the kernel since 3.19, and
+/// implies the 64-byte header, which carries a P_Key index.
+const REGISTER_AGENT2: u64 = 0xc028_1b04;
+/// `_IOWR(0x1b, 1, struct ib_user_mad_reg_req)`: leaves the header at 56 bytes.
 const REGISTER_AGENT: u64 = 0xc01c_1b01;
-/// `_IO(0x1b, 3)`: asks for the header with a P_Key index.
-const ENABLE_PKEY: u64 = 0x1b03;
 
-/// `struct ib_user_mad_reg_req` of `rdma/ib_user_mad.h`.
+/// `struct ib_user_mad_reg_req2` of `rdma/ib_user_mad.h`.
 #[repr(C)]
+#[derive(Default)]
+struct RegisterRequest2 {
+    id: u32,
+    qpn: u32,
+    class: u8,
+    class_version: u8,
+    reserved: u16,
+    flags: u32,
+    method_mask: [u64; 2],
+    oui: u32,
+    rmpp_version: u8,
+    reserved2: [u8; 3],
+}
+
+/// `struct ib_user_mad_reg_req`, which umad2sim knows alone.
+#[repr(C)]
+#[derive(Default)]
 struct RegisterRequest {
     id: u32,
     method_mask: [u32; 4],
@@ -118,7 +136,7 @@ pub struct Umad {
     port: u8,
     path: PathBuf,
     fd: c_int,
-    /// 64 bytes with the P_Key index, 56 without (`umad2sim`, and kernels asked by old tools).
+    /// 64 bytes with the P_Key index, 56 without.
     header_bytes: usize,
     agent_lid: u32,
     agent_directed: u32,
@@ -145,15 +163,11 @@ impl Umad {
             port,
             path,
             fd,
-            header_bytes: 56,
+            header_bytes: 64,
             agent_lid: 0,
             agent_directed: 0,
             transaction: std::process::id() << 12,
         };
-        // SAFETY: the request takes no argument; fd is open until `umad` is dropped.
-        if unsafe { libc::ioctl(fd, ENABLE_PKEY as _, std::ptr::null_mut::<c_void>()) } == 0 {
-            umad.header_bytes = 64;
-        }
         umad.agent_lid = umad.register(CLASS_SUBN_LID)?;
         umad.agent_directed = umad.register(CLASS_SUBN_DIRECTED)?;
         Ok(umad)
@@ -225,23 +239,19 @@ impl Umad {
         UmadError::Call { device: self.device.clone(), port: self.port, operation, path: self.path.clone(), source }
     }
 
-    fn register(&self, class: u8) -> Result<u32, UmadError> {
-        let mut request = RegisterRequest {
-            id: 0,
-            method_mask: [0; 4],
-            qpn: 0,
-            class,
-            class_version: 1,
-            oui: [0; 3],
-            rmpp_version: 0,
-        };
-        // SAFETY: `request` has the layout of struct ib_user_mad_reg_req and outlives the call.
-        let result = unsafe { libc::ioctl(self.fd, REGISTER_AGENT as _, &raw mut request) };
-        if result == 0 {
-            Ok(request.id)
-        } else {
-            Err(self.call_error("register an agent with", io::Error::last_os_error()))
+    fn register(&mut self, class: u8) -> Result<u32, UmadError> {
+        let mut request = RegisterRequest2 { class, class_version: 1, ..RegisterRequest2::default() };
+        // SAFETY: `request` has the layout of struct ib_user_mad_reg_req2 and outlives the call.
+        if unsafe { libc::ioctl(self.fd, REGISTER_AGENT2 as _, &raw mut request) } == 0 {
+            return Ok(request.id);
         }
+        let mut request = RegisterRequest { class, class_version: 1, ..RegisterRequest::default() };
+        // SAFETY: `request` has the layout of struct ib_user_mad_reg_req and outlives the call.
+        if unsafe { libc::ioctl(self.fd, REGISTER_AGENT as _, &raw mut request) } == 0 {
+            self.header_bytes = 56;
+            return Ok(request.id);
+        }
+        Err(self.call_error("register an agent with", io::Error::last_os_error()))
     }
 
     fn send(&self, agent: u32, dlid: u16, query: &Mad, timeout: Duration) -> Result<(), UmadError> {
