@@ -2,6 +2,7 @@
 
 pub mod hostlist;
 pub mod name;
+pub mod perf;
 pub mod rdma;
 pub mod spec;
 pub mod verbs;
