@@ -3,4 +3,5 @@
 pub mod hostlist;
 pub mod name;
 pub mod rdma;
+pub mod sm;
 pub mod spec;
