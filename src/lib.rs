@@ -10,3 +10,4 @@ pub mod rdma;
 pub mod sm;
 pub mod spec;
 pub mod state;
+pub mod verbs;
