@@ -49,7 +49,13 @@ pub trait Mads {
     ///
     /// # Errors
     /// See [`MadError`].
-    fn get_directed(&mut self, path: &[u8], attribute: Attribute, modifier: u32, timeout: Duration) -> Result<Block, MadError>;
+    fn get_directed(
+        &mut self,
+        path: &[u8],
+        attribute: Attribute,
+        modifier: u32,
+        timeout: Duration,
+    ) -> Result<Block, MadError>;
 }
 
 /// A directed route as infiniband-diags writes it: `0,1,17`.

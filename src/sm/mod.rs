@@ -8,11 +8,13 @@
 pub mod config;
 pub mod document;
 pub mod election;
+pub mod layout;
 pub mod mad;
 pub mod mads;
 pub mod report;
 pub mod seen;
 pub mod status;
+pub mod umad;
 pub mod verdict;
 pub mod walk;
 

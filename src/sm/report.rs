@@ -155,7 +155,11 @@ impl StatusReport {
         }
         let LookedAt { switches, ports, questions, complete } = &self.looked_at;
         let all = if *complete { "all of it" } else { "not all of it" };
-        let _ = writeln!(text, "\n{}: {switches} switches and {ports} end ports looked at, {all}, with {questions} questions", self.verdict);
+        let _ = writeln!(
+            text,
+            "\n{}: {switches} switches and {ports} end ports looked at, {all}, with {questions} questions",
+            self.verdict
+        );
         text
     }
 }

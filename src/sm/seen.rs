@@ -4,8 +4,9 @@
 
 use crate::name::{HostName, Label};
 use crate::rdma::Guid;
+use crate::spec::SubnetManager;
 
-use super::election::Priority;
+use super::election::{Priority, PriorityError};
 use super::mad::{NodeDescription, NodeType, PhysicalState, PortState, SmState};
 
 /// The managers of a fabric by the spec, the primary first.
@@ -27,6 +28,25 @@ pub struct ExpectedManager {
     pub guid: Option<Guid>,
     /// See [`Priority::of_place`].
     pub priority: Priority,
+}
+
+impl Expected {
+    /// From the spec. `guid_of` tells a host's port on the fabric where it is
+    /// known.
+    ///
+    /// # Errors
+    /// When there are more managers than distinct priorities.
+    pub fn of(
+        fabric: &Label,
+        managers: &SubnetManager,
+        guid_of: impl Fn(&HostName) -> Option<Guid>,
+    ) -> Result<Self, PriorityError> {
+        let hosts = std::iter::once(&managers.primary).chain(&managers.standby);
+        let managers = hosts.enumerate().map(|(place, host)| {
+            Ok(ExpectedManager { host: host.clone(), guid: guid_of(host), priority: Priority::of_place(place)? })
+        });
+        Ok(Self { fabric: fabric.clone(), managers: managers.collect::<Result<_, _>>()? })
+    }
 }
 
 /// What was seen from one port.

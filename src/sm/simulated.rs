@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::election::Priority;
-use super::mad::{Attribute, Block, CAPABILITY_IS_SM, NodeInfo, NodeType, PhysicalState, PortInfo, PortState, SmInfo, SmKey, SmState};
+use super::mad::{
+    Attribute, Block, CAPABILITY_IS_SM, NodeInfo, NodeType, PhysicalState, PortInfo, PortState, SmInfo, SmKey, SmState,
+};
 use super::mads::{MadError, Mads, path_text};
 use crate::rdma::Guid;
 
@@ -133,7 +135,13 @@ impl Mads for Fabric {
         Err(MadError::Silent { attribute, target: format!("LID {dlid}") })
     }
 
-    fn get_directed(&mut self, path: &[u8], attribute: Attribute, modifier: u32, _timeout: Duration) -> Result<Block, MadError> {
+    fn get_directed(
+        &mut self,
+        path: &[u8],
+        attribute: Attribute,
+        modifier: u32,
+        _timeout: Duration,
+    ) -> Result<Block, MadError> {
         self.questions += 1;
         let lost = self.loses_every.is_some_and(|n| self.questions.is_multiple_of(n));
         let silent = || MadError::Silent { attribute, target: path_text(path) };

@@ -78,7 +78,12 @@ pub fn ask<M: Mads>(mads: &mut M, expected: &Expected, patience: &Patience) -> R
 
 /// SMInfo of a port. Nothing and silence both are `None`: a port without a
 /// manager does not answer, or refuses the attribute.
-fn read<M: Mads>(mads: &mut M, end: &EndPort, patience: &Patience, questions: &mut usize) -> Result<Option<SmInfo>, MadError> {
+fn read<M: Mads>(
+    mads: &mut M,
+    end: &EndPort,
+    patience: &Patience,
+    questions: &mut usize,
+) -> Result<Option<SmInfo>, MadError> {
     // A claim that goes unanswered is asked again; without a claim once is enough.
     let tries = if end.port.is_sm() { 3 } else { 1 };
     for _ in 0..tries {

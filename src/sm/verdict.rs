@@ -133,7 +133,9 @@ fn local_port_down(seen: &Seen) -> Option<Finding> {
     }
     let next = match local.physical_state {
         PhysicalState::Disabled => "the port is switched off: `ibportstate` shows by whom; enable it, then ask again",
-        PhysicalState::Polling => "nobody is at the other end of the cable: check the cable and the switch port, or ask from another node",
+        PhysicalState::Polling => {
+            "nobody is at the other end of the cable: check the cable and the switch port, or ask from another node"
+        }
         _ => "check the cable, the switch port and the HCA's driver, or ask from another node",
     };
     Some(Finding::bad(
@@ -156,7 +158,8 @@ fn masters(seen: &Seen, expected: &Expected) -> Option<Finding> {
             };
             let primary = expected.managers.first().map_or("the primary", |m| m.host.as_str());
             let message = format!("no subnet manager is master; {told}");
-            let next = format!("on {primary}: `systemctl start {unit}`, then `journalctl -u {unit}`", unit = unit(expected));
+            let next =
+                format!("on {primary}: `systemctl start {unit}`, then `journalctl -u {unit}`", unit = unit(expected));
             Some(Finding::bad(Problem::NoMaster, fabric, message, next))
         }
         several => {
@@ -168,7 +171,8 @@ fn masters(seen: &Seen, expected: &Expected) -> Option<Finding> {
             } else {
                 format!("stop the manager that the spec does not name: {}", strangers.join(" and "))
             };
-            let message = format!("{} subnet managers say that they are master: {}", several.len(), names.join(" and "));
+            let message =
+                format!("{} subnet managers say that they are master: {}", several.len(), names.join(" and "));
             Some(Finding::bad(Problem::TwoMasters, fabric, message, next))
         }
     }
@@ -182,7 +186,10 @@ fn of_the_spec(seen: &Seen, expected: &Expected, place: usize, manager: &Expecte
         // What was not looked at is unknown, not absent.
         let known = seen.coverage.is_complete();
         return known.then(|| {
-            let by = manager.guid.map_or_else(|| "no port whose node description names it".to_owned(), |g| format!("its port {g} is not there"));
+            let by = manager.guid.map_or_else(
+                || "no port whose node description names it".to_owned(),
+                |g| format!("its port {g} is not there"),
+            );
             let message = format!("the {role} {host} is not on the fabric: {by}");
             let next = format!("check that {host} is up and cabled, and `selvedge facts` there");
             Finding::warning(Problem::PortMissing, host, message, next)
@@ -191,15 +198,33 @@ fn of_the_spec(seen: &Seen, expected: &Expected, place: usize, manager: &Expecte
     match port.says {
         Says::Nothing => {
             let message = format!("no subnet manager runs on the {role}, {}", name_port(port));
-            Some(Finding::warning(Problem::ManagerMissing, host, message, format!("on {host}: `systemctl start {unit}`, then `journalctl -u {unit}`")))
+            Some(Finding::warning(
+                Problem::ManagerMissing,
+                host,
+                message,
+                format!("on {host}: `systemctl start {unit}`, then `journalctl -u {unit}`"),
+            ))
         }
         Says::Silence => {
             let message = format!("the subnet manager of the {role}, {}, does not answer", name_port(port));
-            Some(Finding::warning(Problem::ManagerSilent, host, message, format!("on {host}: `systemctl status {unit}`; restart it if it hangs")))
+            Some(Finding::warning(
+                Problem::ManagerSilent,
+                host,
+                message,
+                format!("on {host}: `systemctl status {unit}`; restart it if it hangs"),
+            ))
         }
         Says::Manager(reading) if reading.priority != manager.priority => {
-            let message = format!("the {role} {host} has priority {}, and the spec gives it {}", reading.priority, manager.priority);
-            Some(Finding::warning(Problem::WrongPriority, host, message, format!("on {host}: `selvedge apply`, which has {unit} read it again")))
+            let message = format!(
+                "the {role} {host} has priority {}, and the spec gives it {}",
+                reading.priority, manager.priority
+            );
+            Some(Finding::warning(
+                Problem::WrongPriority,
+                host,
+                message,
+                format!("on {host}: `selvedge apply`, which has {unit} read it again"),
+            ))
         }
         Says::Manager(reading) => wrong_state(seen, expected, place, host, reading.state),
     }
@@ -209,7 +234,10 @@ fn wrong_state(seen: &Seen, expected: &Expected, place: usize, host: &str, state
     if place == 0 {
         let other = seen.masters().next().filter(|_| state != SmState::Master)?;
         let message = format!("the primary {host} is in state {state}, and {} is master", name_port(other));
-        let next = format!("a primary takes over within a sweep: ask again; if it stays, `journalctl -u {}` on {host}", unit(expected));
+        let next = format!(
+            "a primary takes over within a sweep: ask again; if it stays, `journalctl -u {}` on {host}",
+            unit(expected)
+        );
         return Some(Finding::warning(Problem::PrimaryNotMaster, host, message, next));
     }
     if matches!(state, SmState::Standby | SmState::Master) {
@@ -233,7 +261,10 @@ fn unknown(seen: &Seen, expected: &Expected) -> Vec<Finding> {
         .map(|port| {
             let state = port.reading().map_or("silent".to_owned(), |r| format!("{}, priority {}", r.state, r.priority));
             let message = format!("the spec does not name the subnet manager on {} ({state})", name_port(port));
-            let next = format!("add its host to the fabric's subnet-manager table, or stop it there; its route from here is {}", path_text(&port.path));
+            let next = format!(
+                "add its host to the fabric's subnet-manager table, or stop it there; its route from here is {}",
+                path_text(&port.path)
+            );
             Finding::warning(Problem::UnknownManager, name_port(port), message, next)
         })
         .collect()
@@ -249,7 +280,8 @@ fn equal_priorities(seen: &Seen, expected: &Expected) -> Vec<Finding> {
         }
         let equals: Vec<String> = running.iter().filter(|(_, p)| p == priority).map(|(p, _)| name_port(p)).collect();
         if equals.len() > 1 {
-            let message = format!("{} have one priority, {priority}: the lowest GUID wins, not the spec", equals.join(" and "));
+            let message =
+                format!("{} have one priority, {priority}: the lowest GUID wins, not the spec", equals.join(" and "));
             let next = format!("`selvedge apply` on the managers of fabric {} gives each its own", expected.fabric);
             findings.push(Finding::warning(Problem::EqualPriorities, name_port(port), message, next));
         }
@@ -264,7 +296,8 @@ fn stale_master_lid(seen: &Seen) -> Option<Finding> {
     if told == master.lid || master.lid == 0 {
         return None;
     }
-    let message = format!("the port that asks was told that the master has LID {told}, and it is {}", name_port(master));
+    let message =
+        format!("the port that asks was told that the master has LID {told}, and it is {}", name_port(master));
     let next = "a new master tells all ports within its first sweep: ask again; if it stays, look for a port of the fabric that rejects its M_Key".to_owned();
     Some(Finding::warning(Problem::StaleMasterLid, seen.local.guid.to_string(), message, next))
 }
@@ -272,12 +305,23 @@ fn stale_master_lid(seen: &Seen) -> Option<Finding> {
 fn incomplete(coverage: &Coverage, expected: &Expected) -> Option<Finding> {
     let (message, next) = match (coverage.cut_short, coverage.silent.as_slice()) {
         (None, []) => return None,
-        (Some(CutShort::Deadline), _) => ("the time was up before all of the fabric was looked at".to_owned(), "give it more time".to_owned()),
-        (Some(CutShort::TooManyPorts), _) => ("the fabric has more ports than the bound".to_owned(), "raise the bound".to_owned()),
+        (Some(CutShort::Deadline), _) => {
+            ("the time was up before all of the fabric was looked at".to_owned(), "give it more time".to_owned())
+        }
+        (Some(CutShort::TooManyPorts), _) => {
+            ("the fabric has more ports than the bound".to_owned(), "raise the bound".to_owned())
+        }
         (None, silent) => {
             let some: Vec<&str> = silent.iter().take(5).map(String::as_str).collect();
-            let message = format!("{} live links lead to a node that does not answer, at the routes {}", silent.len(), some.join(" "));
-            (message, "`smpquery -D nodeinfo ROUTE` asks one of them again; a hung HCA needs its host restarted".to_owned())
+            let message = format!(
+                "{} live links lead to a node that does not answer, at the routes {}",
+                silent.len(),
+                some.join(" ")
+            );
+            (
+                message,
+                "`smpquery -D nodeinfo ROUTE` asks one of them again; a hung HCA needs its host restarted".to_owned(),
+            )
         }
     };
     Some(Finding::warning(Problem::WalkIncomplete, format!("fabric {}", expected.fabric), message, next))

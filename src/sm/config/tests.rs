@@ -14,7 +14,7 @@ fn intent() -> ManagerIntent {
 fn the_configuration_reads_as_it_should() {
     let files = files(&intent(), "/usr/sbin/opensm").unwrap();
     let config = &files[1];
-    assert_eq!(config.path, "/etc/selvedge/opensm/compute.conf");
+    assert_eq!(config.path.as_str(), "/etc/selvedge/opensm/compute.conf");
     assert_eq!(
         config.content,
         "\
@@ -32,7 +32,7 @@ sminfo_polling_timeout 1000
 
 polling_retry_number 3
 
-partition_config_file /etc/selvedge/opensm/compute-partitions.conf
+partition_config_file /etc/selvedge/opensm/compute.partitions.conf
 
 # To the journal, line by line.
 log_file stdout
@@ -59,9 +59,9 @@ fn the_partitions_carry_the_fabric_mtu() {
 fn the_unit_names_its_files_its_port_and_its_rivals() {
     let files = files(&intent(), "/usr/sbin/opensm").unwrap();
     let unit = &files[2];
-    assert_eq!(unit.path, "/etc/systemd/system/selvedge-opensm-compute.service");
+    assert_eq!(unit.path.as_str(), "/etc/systemd/system/selvedge-opensm-compute.service");
     for line in [
-        "ExecStart=/usr/sbin/opensm -F /etc/selvedge/opensm/compute.conf -P /etc/selvedge/opensm/compute-partitions.conf",
+        "ExecStart=/usr/sbin/opensm -F /etc/selvedge/opensm/compute.conf -P /etc/selvedge/opensm/compute.partitions.conf",
         "Conflicts=opensm.service opensm@0x0002c90000a00001.service opensmd.service",
         "Restart=always",
         "StartLimitIntervalSec=0",
@@ -70,7 +70,7 @@ fn the_unit_names_its_files_its_port_and_its_rivals() {
     ] {
         assert!(unit.content.lines().any(|l| l == line), "{line}");
     }
-    assert!(unit.content.contains("':0002:c900:00a0:0001$$'") || unit.content.contains("\":0002:c900:00a0:0001$$\""));
+    assert!(unit.content.contains(r#"grep -qs ":0002:c900:00a0:0001$$" /sys/class/infiniband/"#));
     let directives = unit.content.lines().filter(|l| !l.starts_with('#'));
     assert!(directives.into_iter().all(|l| !l.contains("network-online")));
 }
@@ -99,8 +99,22 @@ fn a_sites_template_can_add_but_not_change() {
     ];
     for templates in cases {
         let got = files_with(&intent(), "/usr/sbin/opensm", &templates);
-        assert!(matches!(got, Err(ConfigError::Meaning { .. })), "{got:?}");
+        assert!(matches!(got, Err(ConfigError::Layout(LayoutError::Meaning { .. }))), "{got:?}");
     }
     let unknown = Templates { unit: "{{no_such_thing}}".into(), ..ours };
-    assert!(matches!(files_with(&intent(), "/usr/sbin/opensm", &unknown), Err(ConfigError::Template { .. })));
+    assert!(matches!(
+        files_with(&intent(), "/usr/sbin/opensm", &unknown),
+        Err(ConfigError::Layout(LayoutError::Template { .. }))
+    ));
+}
+
+#[test]
+fn a_changed_file_restarts_the_unit_that_reads_it() {
+    use crate::state::{ConfigSystem, opensm_unit};
+    let files = files(&intent(), "/usr/sbin/opensm").unwrap();
+    let unit = opensm_unit("compute").unwrap();
+    assert_eq!(files[2].path.as_str(), format!("/etc/systemd/system/{unit}"));
+    for file in &files[..2] {
+        assert_eq!(ConfigSystem::reading(&file.path), Some(ConfigSystem::Unit(unit.clone())), "{}", file.path);
+    }
 }

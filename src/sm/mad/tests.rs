@@ -52,7 +52,9 @@ const ZEROS: &str = "0000 0000 0000 0000 0000 0000 0000 0000";
 /// guid 0x2c90000a00001, activity count 104, priority 14, state 3 SMINFO_MASTER.
 #[test]
 fn sm_info_reads_as_sminfo_reads_it() {
-    let block = dump(&format!("0002 c900 00a0 0001 0000 0000 0000 0001 0000 0068 e300 0000 0000 0000 0000 0000 {ZEROS} {ZEROS}"));
+    let block = dump(&format!(
+        "0002 c900 00a0 0001 0000 0000 0000 0001 0000 0068 e300 0000 0000 0000 0000 0000 {ZEROS} {ZEROS}"
+    ));
     let info = SmInfo::decode(&block);
     assert_eq!(info.guid.to_string(), "0x0002c90000a00001");
     assert_eq!((info.act_count, info.priority.get(), info.state), (104, 14, SmState::Master));

@@ -76,8 +76,18 @@ fn a_fabric_as_the_spec_says_has_no_findings() {
 #[test]
 fn each_state_of_the_two_managers_has_its_finding() {
     let table = [
-        ([NONE, NONE], vec![bad(Problem::NoMaster, "fabric compute"), warning(Problem::ManagerMissing, "node01"), warning(Problem::ManagerMissing, "node02.cluster")]),
-        ([Says::Silence, runs(STANDBY, 13)], vec![bad(Problem::NoMaster, "fabric compute"), warning(Problem::ManagerSilent, "node01")]),
+        (
+            [NONE, NONE],
+            vec![
+                bad(Problem::NoMaster, "fabric compute"),
+                warning(Problem::ManagerMissing, "node01"),
+                warning(Problem::ManagerMissing, "node02.cluster"),
+            ],
+        ),
+        (
+            [Says::Silence, runs(STANDBY, 13)],
+            vec![bad(Problem::NoMaster, "fabric compute"), warning(Problem::ManagerSilent, "node01")],
+        ),
         ([runs(MASTER, 14), runs(MASTER, 13)], vec![bad(Problem::TwoMasters, "fabric compute")]),
         ([runs(MASTER, 14), NONE], vec![warning(Problem::ManagerMissing, "node02.cluster")]),
         ([runs(MASTER, 14), runs(SmState::Discovering, 13)], vec![warning(Problem::NotStandby, "node02.cluster")]),
@@ -99,7 +109,10 @@ fn a_manager_outside_the_spec_is_named() {
     let standby = seen([runs(MASTER, 14), runs(STANDBY, 13), runs(STANDBY, 2), NONE]);
     assert_eq!(problems(&standby), [warning(Problem::UnknownManager, object)]);
     let second = seen([runs(MASTER, 14), runs(STANDBY, 13), runs(MASTER, 2), NONE]);
-    assert_eq!(problems(&second), [bad(Problem::TwoMasters, "fabric compute"), warning(Problem::UnknownManager, object)]);
+    assert_eq!(
+        problems(&second),
+        [bad(Problem::TwoMasters, "fabric compute"), warning(Problem::UnknownManager, object)]
+    );
     assert!(judge(&second, &expected())[0].next.contains("node03"));
 }
 
