@@ -8,5 +8,7 @@ pub mod machine;
 pub mod name;
 pub mod perf;
 pub mod rdma;
+pub mod sm;
 pub mod spec;
+pub mod state;
 pub mod verbs;
