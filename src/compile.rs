@@ -4,13 +4,15 @@
 //! found in the groups by arithmetic; nothing is expanded, so the cost does not
 //! grow with the number of hosts. Nothing is asked of the host itself.
 
+use std::net::IpAddr;
+
+use ipnet::IpNet;
 use strsim::jaro_winkler;
 use thiserror::Error;
 
-use crate::addressing::{self, AddressingError};
 use crate::intent::{Intent, ManagerRole, Origin, PortIntent, Sourced};
 use crate::name::{HostName, Label};
-use crate::spec::{ConfigChoice, DeviceSelector, Fabric, ModeChoice, MtuChoice, Network, NodeGroup, Port, Spec};
+use crate::spec::{ConfigChoice, DeviceSelector, Fabric, ModeChoice, MtuChoice, Network, NodeGroup, Numbering, Port, Spec};
 
 /// How alike a group's first name has to be for the group to be suggested.
 const LIKENESS: f64 = 0.8;
@@ -41,8 +43,6 @@ pub enum CompileError {
         host: HostName,
         /// The network.
         network: Label,
-        /// Why.
-        source: AddressingError,
     },
 }
 
@@ -120,11 +120,8 @@ fn compile_port(spec: &Spec, group: &NodeGroup, host: &HostName, position: usize
     let network_table = format!("[networks.{}]", port.network);
     let on = origin(network_table.clone(), "fabric", &quoted(network.fabric.as_str()));
     let fabric = spec.fabrics.get(&network.fabric).ok_or(CompileError::Dangling { origin: on })?;
-    let address = addressing::address(group, host, position, network.cidr).map_err(|source| CompileError::NoAddress {
-        host: host.clone(),
-        network: port.network.clone(),
-        source,
-    })?;
+    let address = address_of(group, host, position, network.cidr)
+        .ok_or_else(|| CompileError::NoAddress { host: host.clone(), network: port.network.clone() })?;
     let from_network = |key: &str, value: &str| origin(network_table.clone(), key, value);
     Ok(PortIntent {
         device: Sourced { value: port.device.clone(), origin: device_origin(table(), &port.device) },
@@ -145,6 +142,26 @@ fn compile_port(spec: &Spec, group: &NodeGroup, host: &HostName, position: usize
             origin: origin(format!("[fabrics.{}]", network.fabric), "mtu", &fabric.mtu.bytes().to_string()),
         },
     })
+}
+
+/// Network base plus the host's number.
+fn address_of(group: &NodeGroup, host: &HostName, position: usize, cidr: IpNet) -> Option<IpNet> {
+    let digits = || {
+        let name = host.as_str().split('.').next()?;
+        let end = name.rfind(|c: char| c.is_ascii_digit())? + 1;
+        let start = name.get(..end)?.rfind(|c: char| !c.is_ascii_digit()).map_or(0, |at| at + 1);
+        name.get(start..end)?.parse::<i64>().ok()
+    };
+    let number = match group.numbering {
+        Numbering::Name => digits()?,
+        Numbering::Position => i64::try_from(position).ok()?.checked_add(1)?,
+    };
+    let number = u64::try_from(number.checked_add(group.offset)?).ok()?;
+    let address = match cidr.network() {
+        IpAddr::V4(base) => IpAddr::V4(base.to_bits().checked_add(u32::try_from(number).ok()?)?.into()),
+        IpAddr::V6(base) => IpAddr::V6(base.to_bits().checked_add(u128::from(number))?.into()),
+    };
+    if cidr.contains(&address) { IpNet::new(address, cidr.prefix_len()).ok() } else { None }
 }
 
 fn managers(spec: &Spec, host: &HostName) -> Vec<ManagerRole> {

@@ -1,11 +1,15 @@
 //! selvedge: declarative network configuration for RDMA clusters.
 
 pub mod apply;
+pub mod compile;
 pub mod facts;
 pub mod hostlist;
+pub mod intent;
 pub mod machine;
 pub mod name;
 pub mod plan;
 pub mod rdma;
+pub mod render;
+pub mod resolve;
 pub mod spec;
 pub mod state;
