@@ -1,5 +1,6 @@
 //! selvedge: declarative network configuration for RDMA clusters.
 
+pub mod addressing;
 pub mod apply;
 pub mod compile;
 pub mod facts;

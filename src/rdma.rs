@@ -128,8 +128,7 @@ pub enum IbSpeed {
 
 impl IbSpeed {
     /// All generations, oldest first.
-    pub const ALL: [Self; 8] =
-        [Self::Sdr, Self::Ddr, Self::Qdr, Self::Fdr, Self::Edr, Self::Hdr, Self::Ndr, Self::Xdr];
+    pub const ALL: [Self; 8] = [Self::Sdr, Self::Ddr, Self::Qdr, Self::Fdr, Self::Edr, Self::Hdr, Self::Ndr, Self::Xdr];
 
     /// The generation's name as the spec and vendors write it.
     #[must_use]
@@ -184,7 +183,9 @@ impl Speed {
 
 /// Not a speed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{0}` is not a link speed: SDR, DDR, QDR, FDR, EDR, HDR, NDR or XDR for InfiniBand, \"25G\" to \"800G\" for RoCE")]
+#[error(
+    "`{0}` is not a link speed: SDR, DDR, QDR, FDR, EDR, HDR, NDR or XDR for InfiniBand, \"25G\" to \"800G\" for RoCE"
+)]
 pub struct SpeedError(String);
 
 impl FromStr for Speed {

@@ -6,7 +6,7 @@ use selvedge::spec::{self, FabricMtu, ModeChoice, MtuChoice};
 fn the_quickstart_says_what_it_says() {
     let text = include_str!("../examples/quickstart.toml");
     let checked = spec::load("quickstart.toml", text).unwrap();
-    assert_eq!(checked.warnings, []);
+    assert_eq!(checked.warnings.faults, []);
     let spec = checked.spec;
     assert_eq!(spec.cluster.name.as_str(), "quickstart");
     let fabric = &spec.fabrics["compute"];

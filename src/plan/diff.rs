@@ -16,9 +16,13 @@ use crate::state::{Change, ConfigSystem, Object, Owned, Reason, State, States};
 pub fn diff(desired: &Desired, observed: &States, owned: &Owned) -> Vec<Change> {
     let wanted = desired.items.iter().map(|(object, wanted)| change(object, wanted, observed));
     let left = owned.0.iter().filter(|(object, origin)| {
-        !desired.items.contains_key(object) && !follows_its_link(object, origin) && !stays(object)
+        !desired.items.contains_key(object) && !follows_its_link(object, &origin.state) && !stays(object)
     });
-    let returned = left.map(|(object, origin)| change(object, &back_to(object, origin, "no longer in the spec"), observed));
+    let returned = left.map(|(object, origin)| {
+        let back =
+            Wanted { condition: origin.leaving.clone(), ..back_to(object, &origin.state, "no longer in the spec") };
+        change(object, &back, observed)
+    });
     with_reloads(wanted.chain(returned).flatten().collect())
 }
 
@@ -26,18 +30,22 @@ pub fn diff(desired: &Desired, observed: &States, owned: &Owned) -> Vec<Change> 
 #[must_use]
 pub fn diff_back(before: &States, observed: &States) -> Vec<Change> {
     let returning = before.0.iter().filter(|(object, state)| {
-        !follows_its_link(object, state) && !matches!(state, State::Unknown { .. }) && !matches!(object, Object::Reload { .. })
+        !follows_its_link(object, state)
+            && !matches!(state, State::Unknown { .. })
+            && !matches!(object, Object::Reload { .. })
     });
     with_reloads(
         returning
-            .filter_map(|(object, state)| change(object, &back_to(object, state, "rollback to the state before"), observed))
+            .filter_map(|(object, state)| {
+                change(object, &back_to(object, state, "rollback to the state before"), observed)
+            })
             .collect(),
     )
 }
 
 fn back_to(object: &Object, state: &State, why: &str) -> Wanted {
     let disturbs = object.link().cloned();
-    Wanted { state: state.clone(), reason: Reason(why.to_owned()), disturbs, condition: None }
+    Wanted { state: state.clone(), reason: Reason(why.to_owned()), disturbs, condition: None, leaving: None }
 }
 
 /// An attribute or interface is gone when its link or module is, never by an act of its own.
@@ -69,11 +77,12 @@ fn with_reloads(mut changes: Vec<Change>) -> Vec<Change> {
     for change in &changes {
         let Object::File { path } = &change.object else { continue };
         let reader = ConfigSystem::reading(path);
-        let chain = [reader, (reader == Some(ConfigSystem::Netplan)).then_some(ConfigSystem::Networkd)];
-        for system in chain.into_iter().flatten() {
+        let then = (reader == Some(ConfigSystem::Netplan)).then_some(ConfigSystem::Networkd);
+        for system in [reader, then].into_iter().flatten() {
+            let disturbing = matches!(system, ConfigSystem::Netplan | ConfigSystem::Networkd);
             let (files, disturbs) = reloads.entry(system).or_default();
             *files += 1;
-            if matches!(system, ConfigSystem::Netplan | ConfigSystem::Networkd) && disturbs.is_none() {
+            if disturbing && disturbs.is_none() {
                 disturbs.clone_from(&change.disturbs);
             }
         }

@@ -42,8 +42,10 @@ pub struct Wanted {
     pub reason: Reason,
     /// The link whose traffic a change of this object can disturb.
     pub disturbs: Option<IfName>,
-    /// What must hold at the moment of a change.
+    /// What must hold when it is changed to this state.
     pub condition: Option<Condition>,
+    /// What must hold when it goes back, once the spec no longer names it.
+    pub leaving: Option<Condition>,
 }
 
 /// Something that the spec asks for and that cannot be resolved yet.
@@ -59,7 +61,7 @@ impl Desired {
     /// Adds a wanted state; the link that it disturbs is the object's own.
     pub fn want(&mut self, object: Object, state: State, reason: impl Into<String>) -> &mut Wanted {
         let disturbs = object.link().cloned();
-        let wanted = Wanted { state, reason: Reason(reason.into()), disturbs, condition: None };
+        let wanted = Wanted { state, reason: Reason(reason.into()), disturbs, condition: None, leaving: None };
         self.items.entry(object).insert_entry(wanted).into_mut()
     }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::rdma::IpoibMode;
-use crate::state::{Change, States};
+use crate::state::{Change, Origin, States};
 
 fn file(path: &str) -> Object {
     Object::File { path: path.parse().unwrap() }
@@ -18,6 +18,10 @@ fn content(blobs: &mut Blobs, text: &str) -> State {
     State::File { digest: blobs.insert(text.into()), mode: 0o644 }
 }
 
+fn nothing(desired: &Desired) -> States {
+    desired.items.keys().map(|object| (object.clone(), State::Absent)).collect()
+}
+
 fn changed(changes: &[Change]) -> Vec<String> {
     changes.iter().map(|change| change.object.to_string()).collect()
 }
@@ -29,8 +33,7 @@ fn files_bring_reloads_and_come_before_what_runs() {
     desired.want(mtu("ib0"), State::Mtu { bytes: 65520 }, "m");
     desired.want(mode("ib0"), State::Mode { mode: IpoibMode::Connected }, "m");
     desired.want(file("/etc/netplan/60-selvedge.yaml"), netplan, "m").disturbs = Some("ib0".parse().unwrap());
-    let mut observed = Observed::default();
-    observed.states = desired.items.keys().map(|object| (object.clone(), State::Absent)).collect();
+    let observed = Observed { states: nothing(&desired), ..Observed::default() };
     let changes = desired.changes(&observed, &Owned::default());
     assert_eq!(
         changed(&changes),
@@ -48,14 +51,15 @@ fn files_bring_reloads_and_come_before_what_runs() {
 #[test]
 fn what_left_the_spec_goes_back_to_what_it_was() {
     let desired = Desired::default();
-    let owned: Owned = [(mode("ib0"), State::Mode { mode: IpoibMode::Datagram }), (mtu("ib1"), State::Absent)].into_iter().collect();
-    let mut observed = Observed::default();
-    observed.states = [
-        (mode("ib0"), State::Mode { mode: IpoibMode::Connected }),
-        (mtu("ib1"), State::Mtu { bytes: 2044 }),
-    ]
-    .into_iter()
-    .collect();
+    let origin = |state| Origin { state, leaving: None };
+    let owned = Owned::from(vec![
+        (mode("ib0"), origin(State::Mode { mode: IpoibMode::Datagram })),
+        (mtu("ib1"), origin(State::Absent)),
+    ]);
+    let states = [(mode("ib0"), State::Mode { mode: IpoibMode::Connected }), (mtu("ib1"), State::Mtu { bytes: 2044 })]
+        .into_iter()
+        .collect();
+    let observed = Observed { states, ..Observed::default() };
     let changes = desired.changes(&observed, &owned);
     assert_eq!(changed(&changes), ["ib0 IPoIB mode"]);
     assert_eq!(changes[0].after, State::Mode { mode: IpoibMode::Datagram });
@@ -75,10 +79,9 @@ fn a_protected_link_is_guarded() {
     let protected = [Protected { link: link.clone(), carries: "the default route".into() }];
     let mut desired = Desired::default();
     desired.want(Object::Address { link, address: "10.0.0.1/16".parse().unwrap() }, State::Present, "a");
-    let absent = |desired: &Desired| desired.items.keys().map(|object| (object.clone(), State::Absent)).collect();
-    let only_adds = diff(&desired, &absent(&desired), &Owned::default());
+    let only_adds = diff(&desired, &nothing(&desired), &Owned::default());
     assert!(guard(&only_adds, &protected).is_empty());
     desired.want(mtu("ib0"), State::Mtu { bytes: 65520 }, "m");
-    let resets = diff(&desired, &absent(&desired), &Owned::default());
+    let resets = diff(&desired, &nothing(&desired), &Owned::default());
     assert_eq!(guard(&resets, &protected)[0].change.object, mtu("ib0"));
 }

@@ -96,7 +96,12 @@ pub static SPEC: Table = Table {
     keys: &[
         key("version", Required, Integers(&[1]), "The version of this format. There is one: 1."),
         key("cluster", Required, One(&CLUSTER), "The cluster as a whole."),
-        key("fabrics", Required, Named(LABEL, &FABRIC), "The fabrics by name: each a set of switches with hosts on them."),
+        key(
+            "fabrics",
+            Required,
+            Named(LABEL, &FABRIC),
+            "The fabrics by name: each a set of switches with hosts on them.",
+        ),
         key("networks", Optional, Named(LABEL, &NETWORK), "The IP networks by name, each on one fabric."),
         key("nodes", Required, Rows(&NODES), "Groups of hosts that are configured alike."),
         key("hosts", Optional, Named(HOST, &HOST_EXCEPTION), "What is special about single hosts, by host name."),
@@ -124,7 +129,12 @@ pub static FABRIC: Table = Table {
             Words(words::speeds),
             "The nominal speed of each host's link: an InfiniBand generation at 4X width, or for RoCE an Ethernet speed.",
         ),
-        key("topology", Default("single-switch"), Words(|| words::names(words::TOPOLOGIES)), "How the switches are wired. Default: single-switch."),
+        key(
+            "topology",
+            Default("single-switch"),
+            Words(|| words::names(words::TOPOLOGIES)),
+            "How the switches are wired. Default: single-switch.",
+        ),
         key(
             "mtu",
             Default("2048"),
@@ -151,9 +161,24 @@ pub static NETWORK: Table = Table {
     doc: "An IP network on one fabric.",
     keys: &[
         key("fabric", Required, Text(LABEL, "compute"), "The fabric it is on, by its name in [fabrics]."),
-        key("cidr", Required, Text("^[0-9A-Fa-f.:]+/[0-9]{1,3}$", "10.0.0.0/16"), "Its addresses, IPv4 or IPv6. The host with number n has the n-th: gpu017 has base + 17."),
-        key("mode", Default("auto"), Words(|| words::names(words::MODES)), "The IPoIB mode. auto: connected where the HCA can, else datagram. InfiniBand only. Default: auto."),
-        key("mtu", Default("max"), Any(&[Words(|| vec!["max"]), Integer(68, 65520)]), "The MTU of the interfaces in bytes, or max: the most that the mode in effect carries. Default: max."),
+        key(
+            "cidr",
+            Required,
+            Text("^[0-9A-Fa-f.:]+/[0-9]{1,3}$", "10.0.0.0/16"),
+            "Its addresses, IPv4 or IPv6. The host with number n has the n-th: gpu017 has base + 17.",
+        ),
+        key(
+            "mode",
+            Default("auto"),
+            Words(|| words::names(words::MODES)),
+            "The IPoIB mode. auto: connected where the HCA can, else datagram. InfiniBand only. Default: auto.",
+        ),
+        key(
+            "mtu",
+            Default("max"),
+            Any(&[Words(|| vec!["max"]), Integer(68, 65535)]),
+            "The MTU of the interfaces in bytes, or max: the most that the mode in effect carries. Default: max.",
+        ),
     ],
 };
 
@@ -162,9 +187,24 @@ pub static NODES: Table = Table {
     title: "[[nodes]]",
     doc: "A group of hosts that are configured alike.",
     keys: &[
-        key("hosts", Required, Text("^[A-Za-z0-9_\\[][^\\s]*$", "node[01-16]"), "The hosts, as a ClusterShell or Slurm host list."),
-        key("config", Default("auto"), Words(|| words::names(words::CONFIGS)), "What keeps the configuration over a reboot. auto: what the host uses. Default: auto."),
-        key("numbering", Default("name"), Words(|| words::names(words::NUMBERINGS)), "Where a host's number comes from: the last number in its name, or its position in the list, from 1. Default: name."),
+        key(
+            "hosts",
+            Required,
+            Text("^[A-Za-z0-9_\\[][^\\s]*$", "node[01-16]"),
+            "The hosts, as a ClusterShell or Slurm host list.",
+        ),
+        key(
+            "config",
+            Default("auto"),
+            Words(|| words::names(words::CONFIGS)),
+            "What keeps the configuration over a reboot. auto: what the host uses. Default: auto.",
+        ),
+        key(
+            "numbering",
+            Default("name"),
+            Words(|| words::names(words::NUMBERINGS)),
+            "Where a host's number comes from: the last number in its name, or its position in the list, from 1. Default: name.",
+        ),
         key("offset", Default("0"), Integer(-MOST_OFFSET, MOST_OFFSET), "Added to each host's number. Default: 0."),
         key("ports", Optional, Rows(&PORT), "The ports of each host."),
     ],
@@ -179,10 +219,25 @@ pub static PORT: Table = Table {
     doc: "One port of one HCA. Exactly one of device, pci and guid says which HCA.",
     keys: &[
         key("device", Optional, Text(DEVICE, "mlx5_0"), "The HCA by its RDMA device name."),
-        key("pci", Optional, Text("^[0-9A-Fa-f]{4}:[0-9A-Fa-f]{2}:[01][0-9A-Fa-f]\\.[0-7]$", "0000:3b:00.0"), "The HCA by its PCI address: it stays when drivers rename devices."),
-        key("guid", Optional, Text("^(0x)?[0-9A-Fa-f:]{16,19}$", "0x0002c90300000001"), "The port by its GUID. Only in a group of one host."),
+        key(
+            "pci",
+            Optional,
+            Text("^[0-9A-Fa-f]{4}:[0-9A-Fa-f]{2}:[01][0-9A-Fa-f]\\.[0-7]$", "0000:3b:00.0"),
+            "The HCA by its PCI address: it stays when drivers rename devices.",
+        ),
+        key(
+            "guid",
+            Optional,
+            Text("^(0x)?[0-9A-Fa-f:]{16,19}$", "0x0002c90300000001"),
+            "The port by its GUID. Only in a group of one host.",
+        ),
         key("port", Default("1"), Integer(1, 254), "The port of the HCA, from 1. Default: 1."),
-        key("interface", Optional, Text(INTERFACE, "ib0"), "The name that the network interface is to have. Default: the kernel's own."),
+        key(
+            "interface",
+            Optional,
+            Text(INTERFACE, "ib0"),
+            "The name that the network interface is to have. Default: the kernel's own.",
+        ),
         key("network", Required, Text(LABEL, "compute"), "The network this port is in, by its name in [networks]."),
     ],
 };
@@ -191,7 +246,12 @@ pub static PORT: Table = Table {
 pub static HOST_EXCEPTION: Table = Table {
     title: "[hosts.NAME]",
     doc: "What is special about one host.",
-    keys: &[key("ssh", Optional, Text(HOST, "10.1.0.17"), "The name or address that ssh is given. Default: the host's name.")],
+    keys: &[key(
+        "ssh",
+        Optional,
+        Text(HOST, "10.1.0.17"),
+        "The name or address that ssh is given. Default: the host's name.",
+    )],
 };
 
 /// `[verify]`
@@ -199,8 +259,18 @@ pub static VERIFY: Table = Table {
     title: "[verify]",
     doc: "What `selvedge verify` demands of each pair of ports.",
     keys: &[
-        key("min-bandwidth", Default("90%"), Text("^[0-9]+(\\.[0-9]+)? ?(%|[kMGT]B/s|[MGT]b/s)$", "92%"), "One-direction RDMA WRITE bandwidth: a percentage of the fabric's data rate, or bytes (GB/s) or bits (Gb/s) a second; G is 10^9. Default: 90%."),
-        key("max-latency", Default("5us"), Text("^[0-9]+(\\.[0-9]+)? ?(ns|us|ms|s)$", "5us"), "Typical (median) RDMA READ latency, in ns, us, ms or s. Default: 5us."),
+        key(
+            "min-bandwidth",
+            Default("90%"),
+            Text("^[0-9]+(\\.[0-9]+)? ?(%|[kMGT]B/s|[MGT]b/s)$", "92%"),
+            "One-direction RDMA WRITE bandwidth: a percentage of the fabric's data rate, or bytes (GB/s) or bits (Gb/s) a second; G is 10^9. Default: 90%.",
+        ),
+        key(
+            "max-latency",
+            Default("5us"),
+            Text("^[0-9]+(\\.[0-9]+)? ?(ns|us|ms|s)$", "5us"),
+            "Typical (median) RDMA READ latency, in ns, us, ms or s. Default: 5us.",
+        ),
     ],
 };
 

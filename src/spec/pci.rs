@@ -36,9 +36,7 @@ fn parse(text: &str) -> Option<PciAddress> {
         let hex = digits.len() == len && digits.bytes().all(|b| b.is_ascii_hexdigit());
         if hex { u16::from_str_radix(digits, 16).ok() } else { None }
     };
-    let small = |digits: &str, len, most: u8| {
-        u8::try_from(number(digits, len)?).ok().filter(|value| *value <= most)
-    };
+    let small = |digits: &str, len, most: u8| u8::try_from(number(digits, len)?).ok().filter(|value| *value <= most);
     // PCI: 5 bits of device, 3 bits of function.
     Some(PciAddress {
         domain: number(domain, 4)?,

@@ -11,7 +11,7 @@ mod value;
 
 pub use blobs::{Blobs, Digest};
 pub use change::{Change, Condition, Reason};
-pub use object::{ConfigSystem, Object};
+pub use object::{ConfigSystem, OPENSM_FOLDER, Object, opensm_unit};
 pub use path::{FilePath, PathError};
 pub use value::State;
 
@@ -59,7 +59,31 @@ pub struct Observed {
     pub blobs: Blobs,
 }
 
-/// What selvedge made or changed on this node: object, and its state before selvedge first touched it.
+/// What selvedge made or changed on this node, committed together with the journal.
 ///
-/// Committed together with the journal. What leaves the spec goes back to that state.
-pub type Owned = States;
+/// What leaves the spec goes back to the state it had before. In JSON a list of pairs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<(Object, Origin)>", into = "Vec<(Object, Origin)>")]
+pub struct Owned(pub BTreeMap<Object, Origin>);
+
+/// Where an owned object came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Its state before selvedge first changed it.
+    pub state: State,
+    /// What must hold when it goes back to that state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leaving: Option<Condition>,
+}
+
+impl From<Vec<(Object, Origin)>> for Owned {
+    fn from(pairs: Vec<(Object, Origin)>) -> Self {
+        Self(pairs.into_iter().collect())
+    }
+}
+
+impl From<Owned> for Vec<(Object, Origin)> {
+    fn from(owned: Owned) -> Self {
+        owned.0.into_iter().collect()
+    }
+}

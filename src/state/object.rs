@@ -66,7 +66,7 @@ pub enum Object {
 }
 
 /// A program that keeps configuration in files and has to be told to read them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "each is the program of that name")]
 pub enum ConfigSystem {
@@ -74,6 +74,17 @@ pub enum ConfigSystem {
     Systemd,
     Netplan,
     Networkd,
+    /// A service that reads its files when it starts: it is restarted if it runs.
+    Unit(UnitName),
+}
+
+/// Where the configuration of each subnet manager is: `FABRIC.conf` and what belongs to it.
+pub const OPENSM_FOLDER: &str = "/etc/selvedge/opensm/";
+
+/// The unit that runs the subnet manager of a fabric.
+#[must_use]
+pub fn opensm_unit(fabric: &str) -> Option<UnitName> {
+    format!("selvedge-opensm-{fabric}.service").parse().ok()
 }
 
 impl ConfigSystem {
@@ -91,7 +102,9 @@ impl ConfigSystem {
         } else if under("/etc/systemd/network/") {
             Some(Self::Networkd)
         } else {
-            None
+            let file = path.strip_prefix(OPENSM_FOLDER)?;
+            let fabric = file.split_once('.').map_or(file, |(fabric, _)| fabric);
+            opensm_unit(fabric).map(Self::Unit)
         }
     }
 }
@@ -103,6 +116,7 @@ impl fmt::Display for ConfigSystem {
             Self::Systemd => "systemd",
             Self::Netplan => "netplan",
             Self::Networkd => "systemd-networkd",
+            Self::Unit(name) => name.as_str(),
         })
     }
 }
@@ -115,9 +129,11 @@ impl Object {
             Self::LinkUp { link } | Self::LinkMode { link } | Self::LinkMtu { link } | Self::Address { link, .. } => {
                 Some(link)
             }
-            Self::File { .. } | Self::Reload { .. } | Self::Module { .. } | Self::Interface { .. } | Self::Unit { .. } => {
-                None
-            }
+            Self::File { .. }
+            | Self::Reload { .. }
+            | Self::Module { .. }
+            | Self::Interface { .. }
+            | Self::Unit { .. } => None,
         }
     }
 

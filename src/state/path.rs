@@ -34,9 +34,7 @@ impl FilePath {
 impl FromStr for FilePath {
     type Err = PathError;
     fn from_str(text: &str) -> Result<Self, PathError> {
-        let plain = |part: &str| {
-            !part.is_empty() && part != "." && part != ".." && !part.chars().any(char::is_control)
-        };
+        let plain = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.chars().any(char::is_control);
         match text.strip_prefix('/') {
             Some(rest) if rest.split('/').all(plain) => Ok(Self(text.to_owned())),
             _ => Err(PathError(text.escape_debug().to_string())),

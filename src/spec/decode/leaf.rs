@@ -39,7 +39,12 @@ pub(super) fn table<'a, 't>(d: &mut Decoder<'t>, value: &'a Value<'t>) -> Option
     if let DeValue::Table(table) = value.get_ref() {
         return Some(table);
     }
-    wrong_type(d, value, "a table", "a table starts with a line such as `[verify]`, and its keys follow on their own lines");
+    wrong_type(
+        d,
+        value,
+        "a table",
+        "a table starts with a line such as `[verify]`, and its keys follow on their own lines",
+    );
     None
 }
 
@@ -104,7 +109,10 @@ pub(super) fn name_at<N: FromStr<Err = NameError>>(d: &mut Decoder<'_>, text: &s
 }
 
 /// An array of names, each with its place; those that are bad are left out.
-pub(super) fn names<'t, N: FromStr<Err = NameError>>(d: &mut Decoder<'t>, value: &Value<'t>) -> Option<Vec<Located<N>>> {
+pub(super) fn names<'t, N: FromStr<Err = NameError>>(
+    d: &mut Decoder<'t>,
+    value: &Value<'t>,
+) -> Option<Vec<Located<N>>> {
     let mut all = Vec::new();
     for item in array(d, value)? {
         if let Some(name) = name(d, item) {
@@ -130,7 +138,9 @@ pub(super) fn unknown_word<'w>(
     words: impl Iterator<Item = &'w str> + Clone,
 ) {
     let help = did_you_mean(text, words, "this key takes");
-    d.faults.push(Fault::new(Code::UnknownWord, at, format!("{} is not a word that this key takes", quote(text))).help(help));
+    d.faults.push(
+        Fault::new(Code::UnknownWord, at, format!("{} is not a word that this key takes", quote(text))).help(help),
+    );
 }
 
 /// An integer of a range.

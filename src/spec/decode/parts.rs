@@ -76,6 +76,18 @@ fn selector<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> Read<
     let device = fields.optional(d, "device", |d, v| leaf::name(d, v).map(DeviceSelector::Name));
     let pci = fields.optional(d, "pci", |d, v| values::pci(d, v).map(DeviceSelector::Pci));
     let guid = fields.optional(d, "guid", |d, v| values::guid(d, v).map(DeviceSelector::Guid));
+    if let (Some(number), Some(guid)) = (fields.get("port"), &guid) {
+        d.faults.push(
+            Fault::new(
+                Code::DeviceSelector,
+                place(number),
+                "`guid` names a port already, so `port` is one word too many",
+            )
+            .label("not with a guid")
+            .also(guid.span, "the port's GUID")
+            .help("remove `port`"),
+        );
+    }
     match given.as_slice() {
         [_] => device.or(pci).or(guid),
         [] => {
@@ -88,10 +100,14 @@ fn selector<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> Read<
         }
         [(first, first_at), (second, second_at), ..] => {
             d.faults.push(
-                Fault::new(Code::DeviceSelector, *second_at, format!("this port names its HCA by `{first}` and by `{second}`"))
-                    .label(format!("and by `{second}`"))
-                    .also(*first_at, format!("by `{first}`"))
-                    .help("keep one of them: on a host where they disagree, neither can be right"),
+                Fault::new(
+                    Code::DeviceSelector,
+                    *second_at,
+                    format!("this port names its HCA by `{first}` and by `{second}`"),
+                )
+                .label(format!("and by `{second}`"))
+                .also(*first_at, format!("by `{first}`"))
+                .help("keep one of them: on a host where they disagree, neither can be right"),
             );
             None
         }

@@ -50,7 +50,8 @@ pub(super) fn speed(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<Speed> {
         let words = words::speeds();
         let help = match crate::spec::nearest::nearest(text, words.iter().copied()) {
             Some(word) => format!("did you mean `{word}`?"),
-            None => "SDR DDR QDR FDR EDR HDR NDR XDR for InfiniBand; 10G 25G 40G 50G 100G 200G 400G 800G for RoCE".to_owned(),
+            None => "SDR DDR QDR FDR EDR HDR NDR XDR for InfiniBand; 10G 25G 40G 50G 100G 200G 400G 800G for RoCE"
+                .to_owned(),
         };
         Fault::new(Code::BadSpeed, at, format!("{} is not a link speed", quote(text))).help(help)
     })
@@ -118,7 +119,14 @@ pub(super) fn guid(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<Guid> {
 
 pub(super) fn duration(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<Duration> {
     leaf::parsed(d, value, quantity::duration, |text, e, at| {
-        quantity_fault(Code::BadDuration, text, e, at, "a time", "a number and ns, us, ms or s, up to a day: `5us`, `2.5us`, `1ms`")
+        quantity_fault(
+            Code::BadDuration,
+            text,
+            e,
+            at,
+            "a time",
+            "a number and ns, us, ms or s, up to a day: `5us`, `2.5us`, `1ms`",
+        )
     })
 }
 
