@@ -12,7 +12,9 @@ use thiserror::Error;
 
 use crate::intent::{Intent, ManagerRole, Origin, PortIntent, Sourced};
 use crate::name::{HostName, Label};
-use crate::spec::{ConfigChoice, DeviceSelector, Fabric, ModeChoice, MtuChoice, Network, NodeGroup, Numbering, Port, Spec};
+use crate::spec::{
+    ConfigChoice, DeviceSelector, Fabric, ModeChoice, MtuChoice, Network, NodeGroup, Numbering, Port, Spec,
+};
 
 /// How alike a group's first name has to be for the group to be suggested.
 const LIKENESS: f64 = 0.8;
@@ -77,9 +79,8 @@ pub fn compile(spec: &Spec, host: &HostName) -> Result<Intent, CompileError> {
 
 /// The host's name in the spec, its group, and its place there.
 fn locate<'a>(spec: &'a Spec, host: &HostName) -> Option<(HostName, &'a NodeGroup, usize)> {
-    let find = |name: &HostName| {
-        spec.nodes.iter().find_map(|group| Some((name.clone(), group, group.hosts.position(name)?)))
-    };
+    let find =
+        |name: &HostName| spec.nodes.iter().find_map(|group| Some((name.clone(), group, group.hosts.position(name)?)));
     let short = || host.as_str().split_once('.').and_then(|(label, _)| label.parse().ok());
     find(host).or_else(|| find(&short()?))
 }
@@ -93,7 +94,11 @@ fn unknown(spec: &Spec, host: &HostName) -> CompileError {
         };
         near.extend(spec.nodes.iter().filter(alike).take(3).map(|group| group.hosts.as_str().to_owned()));
     }
-    CompileError::UnknownHost { host: host.clone(), near, count: spec.nodes.iter().map(|group| group.hosts.count()).sum() }
+    CompileError::UnknownHost {
+        host: host.clone(),
+        near,
+        count: spec.nodes.iter().map(|group| group.hosts.count()).sum(),
+    }
 }
 
 /// The same name in lower case, and with its last number padded to other widths.
@@ -113,7 +118,13 @@ fn other_spellings(name: &str) -> impl Iterator<Item = String> {
     all.into_iter()
 }
 
-fn compile_port(spec: &Spec, group: &NodeGroup, host: &HostName, position: usize, port: &Port) -> Result<PortIntent, CompileError> {
+fn compile_port(
+    spec: &Spec,
+    group: &NodeGroup,
+    host: &HostName,
+    position: usize,
+    port: &Port,
+) -> Result<PortIntent, CompileError> {
     let table = || "[[nodes.ports]]".to_owned();
     let named = origin(table(), "network", &quoted(port.network.as_str()));
     let network = spec.networks.get(&port.network).ok_or(CompileError::Dangling { origin: named })?;
@@ -126,10 +137,10 @@ fn compile_port(spec: &Spec, group: &NodeGroup, host: &HostName, position: usize
     Ok(PortIntent {
         device: Sourced { value: port.device.clone(), origin: device_origin(table(), &port.device) },
         port: port.port,
-        interface: port.interface.as_ref().map(|name| Sourced {
-            value: name.clone(),
-            origin: origin(table(), "interface", &quoted(name.as_str())),
-        }),
+        interface: port
+            .interface
+            .as_ref()
+            .map(|name| Sourced { value: name.clone(), origin: origin(table(), "interface", &quoted(name.as_str())) }),
         network: port.network.clone(),
         fabric: network.fabric.clone(),
         speed: fabric.speed,

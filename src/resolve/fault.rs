@@ -113,7 +113,9 @@ pub enum ResolveFault {
         why: String,
     },
     /// An Ethernet interface would have to be renamed.
-    #[error("{origin}: the interface of {device} port {port} is `{current}`, and selvedge renames InfiniBand interfaces only")]
+    #[error(
+        "{origin}: the interface of {device} port {port} is `{current}`, and selvedge renames InfiniBand interfaces only"
+    )]
     EthernetName {
         /// The pinned name.
         origin: Origin,
@@ -202,15 +204,19 @@ impl ResolveFault {
                 one("name one of these; names move with driver upgrades, `guid` and `pci` do not")
             }
             Self::SamePort { .. } => one("a port of an HCA is one port of the spec"),
-            Self::WrongTransport { .. } => {
-                one("change the fabric's `transport`, or the port's link type (`mlxconfig -d DEVICE set LINK_TYPE_P1=1` is InfiniBand, 2 is Ethernet)")
-            }
+            Self::WrongTransport { .. } => one(
+                "change the fabric's `transport`, or the port's link type (`mlxconfig -d DEVICE set LINK_TYPE_P1=1` is InfiniBand, 2 is Ethernet)",
+            ),
             Self::CannotConnect { ways, .. } => ways.clone(),
             Self::MtuAboveMode { most, .. } => vec![format!("set `mtu = \"max\"`, or at most {most}")],
             Self::EthernetName { current, .. } => {
-                vec![format!("set `interface = \"{current}\"`, leave `interface` out, or rename it with a systemd .link file first")]
+                vec![format!(
+                    "set `interface = \"{current}\"`, leave `interface` out, or rename it with a systemd .link file first"
+                )]
             }
-            Self::NoConfigSystem { .. } => one("install and enable one of them, or say which with `config` in [[nodes]]"),
+            Self::NoConfigSystem { .. } => {
+                one("install and enable one of them, or say which with `config` in [[nodes]]")
+            }
             Self::NotHere { way, .. } => one(way),
             Self::NotYet { .. } => one("`config = \"netplan\"` and `config = \"networkd\"` are written today"),
             Self::NoProgram { package, .. } => vec![format!("install the package {package}")],

@@ -15,8 +15,8 @@ mod port;
 
 pub use fault::{ResolveFault, ResolveFaults};
 
-use crate::facts::Facts;
-use crate::intent::Intent;
+use crate::facts::{Device, Facts, PortFacts};
+use crate::intent::{Intent, PortIntent};
 use crate::plan::{Deferred, Desired};
 use config::Keeper;
 use port::{Found, Link};
@@ -47,6 +47,14 @@ pub fn resolve(intent: &Intent, facts: &Facts) -> Result<Desired, ResolveFaults>
     if faults.is_empty() { Ok(desired) } else { Err(ResolveFaults { host: intent.host.clone(), faults }) }
 }
 
+/// The port of the host that `intent` selects.
+///
+/// # Errors
+/// When the host has no such port, or it is of another transport.
+pub fn select<'a>(intent: &'a PortIntent, facts: &'a Facts) -> Result<(&'a Device, &'a PortFacts), ResolveFault> {
+    Found::find(intent, facts).map(|found| (found.device, found.port))
+}
+
 fn ports<'a>(intent: &'a Intent, facts: &'a Facts, faults: &mut Vec<ResolveFault>) -> Vec<(Found<'a>, Option<Link>)> {
     let option_asked = turns_enhanced_off(intent);
     let mut ports: Vec<(Found, Option<Link>)> = Vec::new();
@@ -58,7 +66,8 @@ fn ports<'a>(intent: &'a Intent, facts: &'a Facts, faults: &mut Vec<ResolveFault
                 continue;
             }
         };
-        let same = |(other, _): &&(Found, _)| other.device.name == found.device.name && other.port.number == found.port.number;
+        let same =
+            |(other, _): &&(Found, _)| other.device.name == found.device.name && other.port.number == found.port.number;
         if let Some((first, _)) = ports.iter().find(same) {
             faults.push(ResolveFault::SamePort {
                 origin: port.device.origin.clone(),
@@ -90,10 +99,9 @@ fn defer(resolved: &Resolved, desired: &mut Desired) {
                 what: format!("mode, MTU, address {address} and persistent configuration of {}", found.name()),
                 until: "the port has a network interface, which ib_ipoib makes when it is loaded".to_owned(),
             }),
-            Some(Link { waits: Some(waits), config, .. }) => desired.deferred.push(Deferred {
-                what: format!("IPoIB mode and MTU of {}", config.name.value),
-                until: waits.clone(),
-            }),
+            Some(Link { waits: Some(waits), config, .. }) => desired
+                .deferred
+                .push(Deferred { what: format!("IPoIB mode and MTU of {}", config.name.value), until: waits.clone() }),
             Some(_) => {}
         }
     }

@@ -10,7 +10,7 @@ pub mod model;
 mod nearest;
 mod pci;
 pub mod quantity;
-mod report;
+pub mod report;
 
 pub use decode::VERSION;
 pub use fault::{Code, Fault, Located, Severity, Span};
