@@ -179,7 +179,7 @@ pub(super) fn init(args: &Init) -> Outcome {
 
 pub(super) fn schema(args: &Schema) -> Outcome {
     let schema = match args.of {
-        SchemaOf::Spec => crate::spec::schema::schema(),
+        SchemaOf::Spec => crate::spec::schema(),
         SchemaOf::Plan => schemars::schema_for!(PlanReport).into(),
         SchemaOf::Report => schemars::schema_for!(Report).into(),
         SchemaOf::Facts => schemars::schema_for!(Facts).into(),

@@ -16,7 +16,7 @@ use std::io::IsTerminal;
 use clap::Parser;
 
 use self::args::{Arguments, Command};
-use crate::spec::report::Look;
+use crate::spec::Look;
 
 /// What stopped a command: what to say, and the exit code.
 pub(crate) struct Stop {
