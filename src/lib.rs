@@ -1,13 +1,17 @@
 //! selvedge: declarative network configuration for RDMA clusters.
 
+pub mod addressing;
 pub mod apply;
+pub mod compile;
 pub mod facts;
 pub mod hostlist;
+pub mod intent;
 pub mod machine;
 pub mod name;
-pub mod plan;
+pub mod perf;
 pub mod rdma;
-pub mod sm;
+pub mod render;
+pub mod resolve;
 pub mod spec;
 pub mod state;
 pub mod verbs;

@@ -56,11 +56,10 @@ fn what_left_the_spec_goes_back_to_what_it_was() {
         (mode("ib0"), origin(State::Mode { mode: IpoibMode::Datagram })),
         (mtu("ib1"), origin(State::Absent)),
     ]);
-    let mut observed = Observed::default();
-    observed.states =
-        [(mode("ib0"), State::Mode { mode: IpoibMode::Connected }), (mtu("ib1"), State::Mtu { bytes: 2044 })]
-            .into_iter()
-            .collect();
+    let states = [(mode("ib0"), State::Mode { mode: IpoibMode::Connected }), (mtu("ib1"), State::Mtu { bytes: 2044 })]
+        .into_iter()
+        .collect();
+    let observed = Observed { states, ..Observed::default() };
     let changes = desired.changes(&observed, &owned);
     assert_eq!(changed(&changes), ["ib0 IPoIB mode"]);
     assert_eq!(changes[0].after, State::Mode { mode: IpoibMode::Datagram });

@@ -11,6 +11,8 @@ use crate::hostlist::HostList;
 use crate::name::{DeviceName, HostName, IfName, Label, ModuleName};
 use crate::rdma::{Guid, IpoibMode, Speed, Transport};
 
+pub use super::pci::PciAddress;
+
 /// A whole cluster.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec {
@@ -133,8 +135,22 @@ pub struct NodeGroup {
     pub hosts: HostList,
     /// Who keeps the configuration over a reboot.
     pub config: ConfigChoice,
+    /// Where a host's number comes from.
+    pub numbering: Numbering,
+    /// Added to each host's number.
+    pub offset: i64,
     /// `[[nodes.ports]]`
     pub ports: Vec<Port>,
+}
+
+/// `numbering`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Numbering {
+    /// The last number in the host's name.
+    #[default]
+    Name,
+    /// The host's place in the group's list, from 1.
+    Position,
 }
 
 /// `config`
@@ -173,16 +189,6 @@ pub enum DeviceSelector {
     Pci(PciAddress),
     /// By port GUID.
     Guid(Guid),
-}
-
-/// A PCI address: domain, bus, device and function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "the field's own words")]
-pub struct PciAddress {
-    pub domain: u16,
-    pub bus: u8,
-    pub device: u8,
-    pub function: u8,
 }
 
 /// The value of a module parameter: an integer, a boolean, or one word.
