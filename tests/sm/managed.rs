@@ -77,12 +77,12 @@ pub(crate) fn the_log_survives_rotation_signals() {
     // Each line at once, though standard output is no terminal.
     assert!(fabric.log(1).contains("SUBNET UP"), "{}", fabric.log(1));
     assert!(fabric.log(2).contains("Entering STANDBY state"), "{}", fabric.log(2));
+    let sweeps = || fabric.log(1).matches("SUBNET UP").count();
+    let before = sweeps();
     // The distributions' logrotate rules signal every opensm of a host.
     fabric.signal(1, "-USR1");
     // What ExecReload sends: a heavy sweep.
     fabric.signal(1, "-HUP");
-    let sweeps = || fabric.log(1).matches("SUBNET UP").count();
-    let before = sweeps();
     wait("a sweep after the signals", Duration::from_secs(20), || sweeps() > before);
     assert_eq!(ask(&fabric, 3).exit_code, 0);
 }
