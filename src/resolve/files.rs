@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::config::Keeper;
 use super::port::Link;
-use super::{Resolved, ResolveFault};
+use super::{ResolveFault, Resolved};
 use crate::name::{IfName, ModuleName};
 use crate::plan::Desired;
 use crate::rdma::Transport;
@@ -13,9 +13,10 @@ use crate::render::udev::{self, PortRule};
 use crate::render::{self, File, RenderError, networkd, recover};
 use crate::state::{Object, State};
 
+type Part = fn(&Resolved, &mut Desired) -> Result<(), ResolveFault>;
+
 pub(super) fn want(resolved: &Resolved, desired: &mut Desired, faults: &mut Vec<ResolveFault>) {
-    let parts: [fn(&Resolved, &mut Desired) -> Result<(), ResolveFault>; 4] =
-        [want_recovery, want_modules, want_rules, want_config];
+    let parts: [Part; 4] = [want_recovery, want_modules, want_rules, want_config];
     for part in parts {
         if let Err(fault) = part(resolved, desired) {
             faults.push(fault);
@@ -31,7 +32,12 @@ pub(super) fn want_file(desired: &mut Desired, file: File, reason: impl Into<Str
 }
 
 /// Adds the symbolic link that enables a unit.
-pub(super) fn want_enabled(desired: &mut Desired, link: &str, target: &str, reason: impl Into<String>) -> Result<(), RenderError> {
+pub(super) fn want_enabled(
+    desired: &mut Desired,
+    link: &str,
+    target: &str,
+    reason: impl Into<String>,
+) -> Result<(), RenderError> {
     let object = Object::File { path: link.parse()? };
     desired.want(object, State::Symlink { target: target.to_owned() }, reason);
     Ok(())
@@ -47,7 +53,9 @@ fn want_recovery(resolved: &Resolved, desired: &mut Desired) -> Result<(), Resol
     want_enabled(desired, recover::ENABLEMENT, recover::PATH, reason)?;
     let lasting = ["/usr/", "/opt/", "/bin/", "/sbin/"];
     if !lasting.iter().any(|folder| selvedge.as_str().starts_with(folder)) {
-        desired.notes.push(format!("the recovery at boot runs {selvedge}: it has to be there, on a local file system, at the next boot"));
+        desired.notes.push(format!(
+            "the recovery at boot runs {selvedge}: it has to be there, on a local file system, at the next boot"
+        ));
     }
     Ok(())
 }

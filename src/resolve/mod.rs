@@ -58,7 +58,8 @@ fn ports<'a>(intent: &'a Intent, facts: &'a Facts, faults: &mut Vec<ResolveFault
                 continue;
             }
         };
-        let same = |(other, _): &&(Found, _)| other.device.name == found.device.name && other.port.number == found.port.number;
+        let same =
+            |(other, _): &&(Found, _)| other.device.name == found.device.name && other.port.number == found.port.number;
         if let Some((first, _)) = ports.iter().find(same) {
             faults.push(ResolveFault::SamePort {
                 origin: port.device.origin.clone(),
@@ -90,10 +91,9 @@ fn defer(resolved: &Resolved, desired: &mut Desired) {
                 what: format!("mode, MTU, address {address} and persistent configuration of {}", found.name()),
                 until: "the port has a network interface, which ib_ipoib makes when it is loaded".to_owned(),
             }),
-            Some(Link { waits: Some(waits), config, .. }) => desired.deferred.push(Deferred {
-                what: format!("IPoIB mode and MTU of {}", config.name.value),
-                until: waits.clone(),
-            }),
+            Some(Link { waits: Some(waits), config, .. }) => desired
+                .deferred
+                .push(Deferred { what: format!("IPoIB mode and MTU of {}", config.name.value), until: waits.clone() }),
             Some(_) => {}
         }
     }
