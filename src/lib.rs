@@ -12,5 +12,7 @@ pub mod plan;
 pub mod rdma;
 pub mod render;
 pub mod resolve;
+pub mod sm;
 pub mod spec;
 pub mod state;
+pub mod verbs;
