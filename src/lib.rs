@@ -8,6 +8,7 @@ pub mod hostlist;
 pub mod intent;
 pub mod machine;
 pub mod name;
+pub mod perf;
 pub mod plan;
 pub mod rdma;
 pub mod render;

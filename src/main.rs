@@ -1,2 +1,7 @@
 //! The `selvedge` command.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(selvedge::cli::main())
+}

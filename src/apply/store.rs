@@ -77,11 +77,23 @@ impl Store {
     /// # Errors
     /// [`StoreError::Busy`] when another process holds it.
     pub fn lock(&self) -> Result<Lock, StoreError> {
+        self.lock_with(FlockArg::LockExclusiveNonblock)
+    }
+
+    /// The same, and waits for another process to end.
+    ///
+    /// # Errors
+    /// When the lock cannot be made.
+    pub fn lock_in_turn(&self) -> Result<Lock, StoreError> {
+        self.lock_with(FlockArg::LockExclusive)
+    }
+
+    fn lock_with(&self, how: FlockArg) -> Result<Lock, StoreError> {
         self.make_folders()?;
         let path = self.folder.join("lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
         let file = file.map_err(at(&path))?;
-        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+        match Flock::lock(file, how) {
             Ok(lock) => Ok(Lock(lock)),
             Err((_, Errno::EWOULDBLOCK)) => Err(StoreError::Busy(path)),
             Err((_, errno)) => Err(at(&path)(errno.into())),

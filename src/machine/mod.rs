@@ -1,16 +1,16 @@
 //! The seam between selvedge and a machine: look at objects, perform a change.
 //!
-//! [`real`](crate::machine::Machine) does it with netlink, sysfs, files and
-//! D-Bus; the simulated one keeps a model of the kernel in memory. Both are
-//! tested to agree.
+//! [`real`] does it with netlink, sysfs, files and D-Bus; the simulated one
+//! keeps a model of the kernel in memory. Both are tested to agree.
 
 use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use crate::name::IfName;
+use crate::name::{IfName, UnitName};
 use crate::state::{Blobs, Change, Condition, Object, Observed};
 
+pub mod real;
 pub mod sim;
 
 /// A machine that can be looked at and changed.
@@ -93,6 +93,35 @@ pub enum MachineError {
         /// For how long.
         seconds: u64,
     },
+    /// The driver of an IPoIB link has no connected mode.
+    #[error(
+        "{link} cannot do connected mode: its driver offers no reliable connections for IPoIB \
+         (bit 0x80 of the first byte of its hardware address is off), as mlx5 with enhanced IPoIB \
+         and kernels without CONFIG_INFINIBAND_IPOIB_CM; ask for mode \"auto\" or \"datagram\", or, with \
+         vendor OFED, load ib_ipoib with ipoib_enhanced=0"
+    )]
+    NoConnectedMode {
+        /// The link.
+        link: IfName,
+    },
+    /// A unit did not start or stop.
+    #[error("{name} did not {action} ({result}){}", last_lines(.journal))]
+    Unit {
+        /// The unit.
+        name: UnitName,
+        /// "start" or "stop".
+        action: &'static str,
+        /// The result of systemd's job and of the unit: "failed, exit-code".
+        result: String,
+        /// The last lines of its journal; empty when there are none.
+        journal: String,
+    },
+    /// A file system image has files and nothing that runs.
+    #[error("{object} cannot be changed in an image: {IMAGE}")]
+    Image {
+        /// The object.
+        object: Object,
+    },
     /// A condition of a change does not hold.
     #[error("{0}")]
     Condition(String),
@@ -107,4 +136,11 @@ pub enum MachineError {
     /// Netlink does not answer.
     #[error("cannot ask the kernel over netlink: {0}")]
     Netlink(String),
+}
+
+/// Why nothing but files can be seen or changed below `--root`.
+pub(crate) const IMAGE: &str = "an image has no running kernel";
+
+fn last_lines(journal: &str) -> String {
+    if journal.is_empty() { String::new() } else { format!("; its last words:\n{journal}") }
 }

@@ -8,6 +8,8 @@ use crate::intent::Origin;
 use crate::name::{DeviceName, HostName, IfName, Label};
 use crate::rdma::{Guid, IpoibMode, Transport};
 use crate::render::RenderError;
+use crate::sm::config::ConfigError;
+use crate::sm::election::PriorityError;
 
 /// All that stands in the way on one host, at once.
 #[derive(Debug, Error)]
@@ -174,6 +176,22 @@ pub enum ResolveFault {
         /// The fabric.
         fabric: Label,
     },
+    /// More managers than there are priorities.
+    #[error("{origin}: {source}")]
+    Priority {
+        /// The entry that makes it a manager.
+        origin: Origin,
+        /// The rule.
+        source: PriorityError,
+    },
+    /// The manager's files cannot be made.
+    #[error("{origin}: {source}")]
+    Manager {
+        /// The entry that makes it a manager.
+        origin: Origin,
+        /// Why.
+        source: Box<ConfigError>,
+    },
     /// A port without a GUID cannot be told from others.
     #[error("{origin}: the port GUID of {device} port {port} is {guid}")]
     NoGuid {
@@ -222,7 +240,7 @@ impl ResolveFault {
             Self::NoProgram { package, .. } => vec![format!("install the package {package}")],
             Self::ManagerWithoutPort { .. } => one("give the host a port in such a network, or name another host"),
             Self::NoGuid { .. } => one("the subnet manager or the driver has not set it up: see `ibstat`"),
-            Self::Render(_) => Vec::new(),
+            Self::Render(_) | Self::Priority { .. } | Self::Manager { .. } => Vec::new(),
         }
     }
 }
