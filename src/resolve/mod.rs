@@ -16,8 +16,8 @@ mod port;
 
 pub use fault::{ResolveFault, ResolveFaults};
 
-use crate::facts::Facts;
-use crate::intent::Intent;
+use crate::facts::{Device, Facts, PortFacts};
+use crate::intent::{Intent, PortIntent};
 use crate::plan::{Deferred, Desired};
 use config::Keeper;
 use port::{Found, Link};
@@ -47,6 +47,14 @@ pub fn resolve(intent: &Intent, facts: &Facts) -> Result<Desired, ResolveFaults>
     manager::want(&resolved, &mut desired, &mut faults);
     defer(&resolved, &mut desired);
     if faults.is_empty() { Ok(desired) } else { Err(ResolveFaults { host: intent.host.clone(), faults }) }
+}
+
+/// The port of the host that `intent` selects.
+///
+/// # Errors
+/// When the host has no such port, or it is of another transport.
+pub fn select<'a>(intent: &'a PortIntent, facts: &'a Facts) -> Result<(&'a Device, &'a PortFacts), ResolveFault> {
+    Found::find(intent, facts).map(|found| (found.device, found.port))
 }
 
 fn ports<'a>(intent: &'a Intent, facts: &'a Facts, faults: &mut Vec<ResolveFault>) -> Vec<(Found<'a>, Option<Link>)> {
