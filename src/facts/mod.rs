@@ -8,7 +8,6 @@ mod gather;
 
 pub use gather::{FactsError, gather};
 
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
