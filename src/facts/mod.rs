@@ -4,6 +4,10 @@
 //! Gathered on the node, written as JSON by `selvedge facts`, read back for
 //! `render` and `plan` elsewhere.
 
+mod gather;
+
+pub use gather::{FactsError, gather};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

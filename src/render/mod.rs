@@ -8,9 +8,11 @@
 
 pub mod ini;
 pub mod modules;
+pub mod netplan;
 pub mod networkd;
 pub mod recover;
 pub mod udev;
+pub mod yaml;
 
 use handlebars::Handlebars;
 use ipnet::IpNet;

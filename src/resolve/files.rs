@@ -10,12 +10,13 @@ use crate::plan::Desired;
 use crate::rdma::Transport;
 use crate::render::modules::{self, Load};
 use crate::render::udev::{self, PortRule};
-use crate::render::{self, File, RenderError, networkd, recover};
+use crate::render::{self, File, LinkConfig, RenderError, netplan, networkd, recover};
 use crate::state::{Object, State};
 
+type Part = fn(&Resolved, &mut Desired) -> Result<(), ResolveFault>;
+
 pub(super) fn want(resolved: &Resolved, desired: &mut Desired, faults: &mut Vec<ResolveFault>) {
-    let parts: [fn(&Resolved, &mut Desired) -> Result<(), ResolveFault>; 4] =
-        [want_recovery, want_modules, want_rules, want_config];
+    let parts: [Part; 4] = [want_recovery, want_modules, want_rules, want_config];
     for part in parts {
         if let Err(fault) = part(resolved, desired) {
             faults.push(fault);
@@ -144,9 +145,20 @@ fn want_config(resolved: &Resolved, desired: &mut Desired) -> Result<(), Resolve
                 want_file(desired, file, reason(resolved, &[link]), Some(link.config.name.value.clone()));
             }
         }
-        Keeper::Netplan => {}
+        Keeper::Netplan => {
+            let configs: Vec<&LinkConfig> = links.iter().map(|link| &link.config).collect();
+            let file = netplan::file(&configs, &header)?;
+            want_file(desired, file, reason(resolved, &links), most_precious(resolved, &links));
+        }
     }
     Ok(())
+}
+
+/// Of the links of one file, one that must not be cut, if there is such a link.
+fn most_precious(resolved: &Resolved, links: &[&Link]) -> Option<IfName> {
+    let protected = |link: &&&Link| resolved.facts.protected.iter().any(|one| one.link == link.config.name.value);
+    let link = links.iter().find(protected).or(links.first());
+    link.map(|link| link.config.name.value.clone())
 }
 
 fn reason(resolved: &Resolved, links: &[&Link]) -> String {

@@ -11,6 +11,7 @@ mod config;
 mod fault;
 mod files;
 mod live;
+mod manager;
 mod port;
 
 pub use fault::{ResolveFault, ResolveFaults};
@@ -43,6 +44,7 @@ pub fn resolve(intent: &Intent, facts: &Facts) -> Result<Desired, ResolveFaults>
     let resolved = Resolved { intent, facts, keeper: keeper.unwrap_or(Keeper::Networkd), ports };
     live::want(&resolved, &mut desired);
     files::want(&resolved, &mut desired, &mut faults);
+    manager::want(&resolved, &mut desired, &mut faults);
     defer(&resolved, &mut desired);
     if faults.is_empty() { Ok(desired) } else { Err(ResolveFaults { host: intent.host.clone(), faults }) }
 }

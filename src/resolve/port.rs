@@ -122,7 +122,7 @@ impl<'a> Found<'a> {
                 port: self.port.number,
                 link: netdev.name.clone(),
                 why: self.incapable(kernel),
-                ways: self.ways_out(),
+                mlx5: self.is_mlx5(),
             }),
             (ModeChoice::Insist(mode), _) => Ok((chosen(mode, origin.to_string()), None, None)),
             (ModeChoice::Auto, Some(true)) => {
@@ -156,14 +156,6 @@ impl<'a> Found<'a> {
         format!(
             "its hardware address says so: {driver} has no reliable connections for IPoIB, or kernel {kernel} was built without CONFIG_INFINIBAND_IPOIB_CM"
         )
-    }
-
-    fn ways_out(&self) -> Vec<String> {
-        let datagram =
-            "set `mode = \"datagram\"`, or `mode = \"auto\"`, which takes it where nothing else works".to_owned();
-        let enhanced = "with the vendor's OFED drivers, and only there: `[modules.ib_ipoib] ipoib_enhanced = 0` in the spec, then load ib_ipoib again; the kernel's own mlx5 driver has no such option".to_owned();
-        let kernel = "use a kernel with CONFIG_INFINIBAND_IPOIB_CM=y".to_owned();
-        vec![datagram, if self.is_mlx5() { enhanced } else { kernel }]
     }
 
     fn mtu(&self, link: &IfName, mode: Option<&Chosen<IpoibMode>>) -> Result<Chosen<u32>, ResolveFault> {
