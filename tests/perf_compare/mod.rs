@@ -12,7 +12,7 @@ const WRITES: u64 = 1000;
 const READS: u64 = 2000;
 
 /// Runs both tools in turns and prints their medians and the ratio of ours to perftest's.
-pub fn compare() {
+pub(crate) fn compare() {
     let (mut bandwidth, mut latency) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         let theirs = perftest("ib_write_bw", &["-s", "65536"], WRITES, 3);
