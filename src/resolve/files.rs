@@ -11,6 +11,7 @@ use crate::rdma::Transport;
 use crate::render::modules::{self, Load};
 use crate::render::udev::{self, PortRule};
 use crate::render::{self, File, LinkConfig, RenderError, netplan, networkd, recover};
+use crate::spec::ConfigChoice;
 use crate::state::{Object, State};
 
 type Part = fn(&Resolved, &mut Desired) -> Result<(), ResolveFault>;
@@ -163,11 +164,20 @@ fn most_precious(resolved: &Resolved, links: &[&Link]) -> Option<IfName> {
 
 fn reason(resolved: &Resolved, links: &[&Link]) -> String {
     let names: Vec<&str> = links.iter().map(|link| link.config.name.value.as_str()).collect();
-    format!("{}: keeps {} over a reboot", resolved.intent.config.origin, names.join(", "))
+    let keeper = match (resolved.intent.config.value, resolved.keeper) {
+        (ConfigChoice::Auto, Keeper::Netplan) => "netplan, which is in use here, ",
+        (ConfigChoice::Auto, Keeper::Networkd) => "systemd-networkd, which is in use here, ",
+        _ => "",
+    };
+    format!("{}: {keeper}keeps {} over a reboot", resolved.intent.config.origin, names.join(", "))
 }
 
 fn note_unpinned(resolved: &Resolved, desired: &mut Desired) {
     for (found, link) in &resolved.ports {
+        // Ethernet names are not ours to pin, and the distribution's are made from the slot.
+        if found.port.transport != Transport::Infiniband {
+            continue;
+        }
         if let (None, Some(link)) = (&found.intent.interface, link) {
             desired.notes.push(format!(
                 "{} keeps the kernel's name `{}`, and the files find it by that: `interface` in [[nodes.ports]] pins one",
