@@ -281,7 +281,7 @@ fn a_protected_link_is_not_disturbed_without_a_way_back() {
     let protected = vec![crate::plan::Protected { link: ib0(), carries: "the default route".into() }];
     let error = run(&mut machine, &store, &quickstart(), &Options { protected, confirm_by: None }).unwrap_err();
     assert!(error.to_string().contains("--confirm"), "{error}");
-    assert!(matches!(store.last().unwrap(), None));
+    assert!(store.last().unwrap().is_none());
 }
 
 #[test]

@@ -11,12 +11,13 @@ use crate::state::{Change, ConfigSystem, Object, Owned, Reason, State, States};
 /// The changes from `observed` to `desired`, in no particular order.
 ///
 /// An owned object that is no longer desired goes back to the state it had
-/// before selvedge first touched it.
+/// before selvedge first touched it. While something is deferred it is not yet
+/// known what is desired, and nothing is taken for left over.
 #[must_use]
 pub fn diff(desired: &Desired, observed: &States, owned: &Owned) -> Vec<Change> {
     let wanted = desired.items.iter().map(|(object, wanted)| change(object, wanted, observed));
     let left = owned.0.iter().filter(|(object, origin)| {
-        !desired.items.contains_key(object) && !follows_its_link(object, &origin.state) && !stays(object)
+        desired.deferred.is_empty() && !desired.items.contains_key(object) && !follows_its_link(object, &origin.state) && !stays(object)
     });
     let returned = left.map(|(object, origin)| {
         let back =
@@ -74,6 +75,14 @@ fn change(object: &Object, wanted: &Wanted, observed: &States) -> Option<Change>
 /// Adds a reload for each program whose files change. netplan's output is read by networkd in turn.
 fn with_reloads(mut changes: Vec<Change>) -> Vec<Change> {
     let mut reloads: BTreeMap<ConfigSystem, (usize, Option<crate::name::IfName>)> = BTreeMap::new();
+    let starting: Vec<ConfigSystem> = changes
+        .iter()
+        .filter(|change| change.before != State::Running)
+        .filter_map(|change| match &change.object {
+            Object::Unit { name } => Some(ConfigSystem::Unit(name.clone())),
+            _ => None,
+        })
+        .collect();
     for change in &changes {
         let Object::File { path } = &change.object else { continue };
         let reader = ConfigSystem::reading(path);
@@ -87,6 +96,8 @@ fn with_reloads(mut changes: Vec<Change>) -> Vec<Change> {
             }
         }
     }
+    // A unit reads its files when it starts.
+    reloads.retain(|system, _| !starting.contains(system));
     changes.extend(reloads.into_iter().map(|(system, (files, disturbs))| Change {
         object: Object::Reload { system },
         before: State::Stale,

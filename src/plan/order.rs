@@ -2,9 +2,10 @@
 //!
 //! What a reboot reads comes first, then what runs, from the parent link
 //! outwards. Additions come before removals, and removals run inwards. A unit
-//! is stopped before its files go.
+//! is stopped before its files go. First of all comes the unit that undoes the
+//! rest if it is cut off.
 
-use crate::state::{Change, Object, State};
+use crate::state::{Change, FilePath, Object, RECOVER_ENABLEMENT, RECOVER_UNIT, State};
 
 /// Sorts `changes` into the order in which they are made.
 #[must_use]
@@ -21,6 +22,7 @@ pub fn order(mut changes: Vec<Change>) -> Vec<Change> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
+    SeatBelt,
     StopUnits,
     WriteFiles,
     RemoveFiles,
@@ -29,8 +31,14 @@ enum Phase {
     Remove,
 }
 
+/// What undoes the rest if it is cut off.
+fn is_seat_belt(path: &FilePath) -> bool {
+    [RECOVER_UNIT, RECOVER_ENABLEMENT].contains(&path.as_str())
+}
+
 fn phase(change: &Change) -> Phase {
     match (&change.object, &change.after) {
+        (Object::File { path }, _) if is_seat_belt(path) && !change.removes() => Phase::SeatBelt,
         (Object::Unit { .. }, State::Stopped | State::Absent) => Phase::StopUnits,
         (Object::File { .. }, State::Absent) => Phase::RemoveFiles,
         (Object::File { .. }, _) => Phase::WriteFiles,

@@ -1,11 +1,10 @@
 //! The unit that undoes an interrupted apply before the network starts.
 //!
-//! It does nothing unless `/var/lib/selvedge/pending` exists, which it does
-//! exactly while a transaction is open.
+//! It does nothing unless a journal is open: see `apply::store`.
 
 use super::ini::{self, Ini};
 use super::{File, RenderError, Template};
-use crate::state::FilePath;
+use crate::state::{FilePath, RECOVER_ENABLEMENT, RECOVER_UNIT};
 
 /// The layout.
 pub const TEMPLATE: Template = Template {
@@ -14,13 +13,13 @@ pub const TEMPLATE: Template = Template {
 };
 
 /// Where the unit is.
-pub const PATH: &str = "/etc/systemd/system/selvedge-recover.service";
+pub const PATH: &str = RECOVER_UNIT;
 
 /// The link that enables it.
-pub const ENABLEMENT: &str = "/etc/systemd/system/sysinit.target.wants/selvedge-recover.service";
+pub const ENABLEMENT: &str = RECOVER_ENABLEMENT;
 
 /// There while a transaction is open.
-pub const PENDING: &str = "/var/lib/selvedge/pending";
+pub const OPEN_JOURNALS: &str = "/var/lib/selvedge/journal/*.open";
 
 /// The unit; `selvedge` is this program.
 ///
@@ -46,7 +45,7 @@ fn document(selvedge: &FilePath) -> Result<Ini, RenderError> {
         .push("Before", "network-pre.target systemd-networkd.service NetworkManager.service shutdown.target", "")?
         .push("Conflicts", "shutdown.target", "")?
         .push("Wants", "network-pre.target", "")?
-        .push("ConditionPathExists", PENDING, "There exactly while a transaction is open.")?;
+        .push("ConditionPathExistsGlob", OPEN_JOURNALS, "There exactly while a transaction is open.")?;
     let service = ini.section("Service");
     service.push("Type", "oneshot", "")?.push("ExecStart", &format!("{selvedge} recover --boot"), "")?.push(
         "TimeoutStartSec",

@@ -86,8 +86,6 @@ struct PartitionData<'a> {
 pub(super) struct UnitData<'a> {
     fabric: &'a str,
     guid: String,
-    /// The GUID as the end of a GID in sysfs.
-    gid_tail: String,
     opensm: &'a str,
     config: &'a str,
     partitions: &'a str,
@@ -95,9 +93,7 @@ pub(super) struct UnitData<'a> {
 
 impl<'a> UnitData<'a> {
     pub(super) fn new(fabric: &'a str, guid: Guid, opensm: &'a str, config: &'a str, partitions: &'a str) -> Self {
-        let word = |shift: u32| format!("{:04x}", guid.0 >> shift & 0xffff);
-        let gid_tail = [48, 32, 16, 0].map(word).join(":");
-        Self { fabric, guid: guid.to_string(), gid_tail, opensm, config, partitions }
+        Self { fabric, guid: guid.to_string(), opensm, config, partitions }
     }
 }
 

@@ -11,7 +11,7 @@ mod value;
 
 pub use blobs::{Blobs, Digest};
 pub use change::{Change, Condition, Reason};
-pub use object::{ConfigSystem, OPENSM_FOLDER, Object, opensm_unit};
+pub use object::{ConfigSystem, OPENSM_FOLDER, Object, RECOVER_ENABLEMENT, RECOVER_UNIT, opensm_unit};
 pub use path::{FilePath, PathError};
 pub use value::State;
 

@@ -83,6 +83,12 @@ pub enum ConfigSystem {
 /// Where the configuration of each subnet manager is: `FABRIC.conf` and what belongs to it.
 pub const OPENSM_FOLDER: &str = "/etc/selvedge/opensm/";
 
+/// The unit that undoes an interrupted apply at boot: written before anything else.
+pub const RECOVER_UNIT: &str = "/etc/systemd/system/selvedge-recover.service";
+
+/// The link that enables it.
+pub const RECOVER_ENABLEMENT: &str = "/etc/systemd/system/sysinit.target.wants/selvedge-recover.service";
+
 /// The unit that runs the subnet manager of a fabric.
 #[must_use]
 pub fn opensm_unit(fabric: &str) -> Option<UnitName> {
