@@ -4,15 +4,13 @@
 //! found in the groups by arithmetic; nothing is expanded, so the cost does not
 //! grow with the number of hosts. Nothing is asked of the host itself.
 
-use std::net::IpAddr;
-
-use ipnet::IpNet;
 use strsim::jaro_winkler;
 use thiserror::Error;
 
+use crate::addressing::{self, AddressError};
 use crate::intent::{Intent, ManagerRole, Origin, PortIntent, Sourced};
 use crate::name::{HostName, Label};
-use crate::spec::{ConfigChoice, DeviceSelector, Fabric, ModeChoice, MtuChoice, Network, NodeGroup, Numbering, Port, Spec};
+use crate::spec::{ConfigChoice, DeviceSelector, Fabric, ModeChoice, MtuChoice, Network, NodeGroup, Port, Spec};
 
 /// How alike a group's first name has to be for the group to be suggested.
 const LIKENESS: f64 = 0.8;
@@ -43,6 +41,8 @@ pub enum CompileError {
         host: HostName,
         /// The network.
         network: Label,
+        /// Why.
+        source: AddressError,
     },
 }
 
@@ -58,10 +58,10 @@ fn near_text(near: &[String]) -> String {
 /// # Errors
 /// When no group has the host, or the spec was never checked.
 pub fn compile(spec: &Spec, host: &HostName) -> Result<Intent, CompileError> {
-    let Some((host, group, position)) = locate(spec, host) else {
+    let Some((host, group)) = locate(spec, host) else {
         return Err(unknown(spec, host));
     };
-    let ports = group.ports.iter().map(|port| compile_port(spec, group, &host, position, port));
+    let ports = group.ports.iter().map(|port| compile_port(spec, group, &host, port));
     Ok(Intent {
         ports: ports.collect::<Result<_, _>>()?,
         config: Sourced {
@@ -75,11 +75,10 @@ pub fn compile(spec: &Spec, host: &HostName) -> Result<Intent, CompileError> {
     })
 }
 
-/// The host's name in the spec, its group, and its place there.
-fn locate<'a>(spec: &'a Spec, host: &HostName) -> Option<(HostName, &'a NodeGroup, usize)> {
-    let find = |name: &HostName| {
-        spec.nodes.iter().find_map(|group| Some((name.clone(), group, group.hosts.position(name)?)))
-    };
+/// The host's name in the spec, and its group.
+fn locate<'a>(spec: &'a Spec, host: &HostName) -> Option<(HostName, &'a NodeGroup)> {
+    let find =
+        |name: &HostName| spec.nodes.iter().find_map(|group| group.hosts.contains(name).then(|| (name.clone(), group)));
     let short = || host.as_str().split_once('.').and_then(|(label, _)| label.parse().ok());
     find(host).or_else(|| find(&short()?))
 }
@@ -93,7 +92,11 @@ fn unknown(spec: &Spec, host: &HostName) -> CompileError {
         };
         near.extend(spec.nodes.iter().filter(alike).take(3).map(|group| group.hosts.as_str().to_owned()));
     }
-    CompileError::UnknownHost { host: host.clone(), near, count: spec.nodes.iter().map(|group| group.hosts.count()).sum() }
+    CompileError::UnknownHost {
+        host: host.clone(),
+        near,
+        count: spec.nodes.iter().map(|group| group.hosts.count()).sum(),
+    }
 }
 
 /// The same name in lower case, and with its last number padded to other widths.
@@ -113,23 +116,26 @@ fn other_spellings(name: &str) -> impl Iterator<Item = String> {
     all.into_iter()
 }
 
-fn compile_port(spec: &Spec, group: &NodeGroup, host: &HostName, position: usize, port: &Port) -> Result<PortIntent, CompileError> {
+fn compile_port(spec: &Spec, group: &NodeGroup, host: &HostName, port: &Port) -> Result<PortIntent, CompileError> {
     let table = || "[[nodes.ports]]".to_owned();
     let named = origin(table(), "network", &quoted(port.network.as_str()));
     let network = spec.networks.get(&port.network).ok_or(CompileError::Dangling { origin: named })?;
     let network_table = format!("[networks.{}]", port.network);
     let on = origin(network_table.clone(), "fabric", &quoted(network.fabric.as_str()));
     let fabric = spec.fabrics.get(&network.fabric).ok_or(CompileError::Dangling { origin: on })?;
-    let address = address_of(group, host, position, network.cidr)
-        .ok_or_else(|| CompileError::NoAddress { host: host.clone(), network: port.network.clone() })?;
+    let address = addressing::address(network, group, host).map_err(|source| CompileError::NoAddress {
+        host: host.clone(),
+        network: port.network.clone(),
+        source,
+    })?;
     let from_network = |key: &str, value: &str| origin(network_table.clone(), key, value);
     Ok(PortIntent {
         device: Sourced { value: port.device.clone(), origin: device_origin(table(), &port.device) },
         port: port.port,
-        interface: port.interface.as_ref().map(|name| Sourced {
-            value: name.clone(),
-            origin: origin(table(), "interface", &quoted(name.as_str())),
-        }),
+        interface: port
+            .interface
+            .as_ref()
+            .map(|name| Sourced { value: name.clone(), origin: origin(table(), "interface", &quoted(name.as_str())) }),
         network: port.network.clone(),
         fabric: network.fabric.clone(),
         speed: fabric.speed,
@@ -144,26 +150,6 @@ fn compile_port(spec: &Spec, group: &NodeGroup, host: &HostName, position: usize
     })
 }
 
-/// Network base plus the host's number.
-fn address_of(group: &NodeGroup, host: &HostName, position: usize, cidr: IpNet) -> Option<IpNet> {
-    let digits = || {
-        let name = host.as_str().split('.').next()?;
-        let end = name.rfind(|c: char| c.is_ascii_digit())? + 1;
-        let start = name.get(..end)?.rfind(|c: char| !c.is_ascii_digit()).map_or(0, |at| at + 1);
-        name.get(start..end)?.parse::<i64>().ok()
-    };
-    let number = match group.numbering {
-        Numbering::Name => digits()?,
-        Numbering::Position => i64::try_from(position).ok()?.checked_add(1)?,
-    };
-    let number = u64::try_from(number.checked_add(group.offset)?).ok()?;
-    let address = match cidr.network() {
-        IpAddr::V4(base) => IpAddr::V4(base.to_bits().checked_add(u32::try_from(number).ok()?)?.into()),
-        IpAddr::V6(base) => IpAddr::V6(base.to_bits().checked_add(u128::from(number))?.into()),
-    };
-    if cidr.contains(&address) { IpNet::new(address, cidr.prefix_len()).ok() } else { None }
-}
-
 fn managers(spec: &Spec, host: &HostName) -> Vec<ManagerRole> {
     let role = |(label, fabric): (&Label, &Fabric)| {
         let manager = fabric.subnet_manager.as_ref()?;
@@ -173,14 +159,14 @@ fn managers(spec: &Spec, host: &HostName) -> Vec<ManagerRole> {
             0 => format!("primary = \"{host}\""),
             _ => format!("standby has \"{host}\""),
         };
-        let origin = Origin { table: format!("[fabrics.{label}.subnet-manager]"), entry };
+        let origin = Origin { table: format!("[fabrics.{label}.subnet-manager]").into(), entry: entry.into() };
         Some(ManagerRole { fabric: label.clone(), rank, managers, fabric_mtu: fabric.mtu, origin })
     };
     spec.fabrics.iter().filter_map(role).collect()
 }
 
 fn origin(table: String, key: &str, value: &str) -> Origin {
-    Origin { table, entry: format!("{key} = {value}") }
+    Origin { table: table.into(), entry: format!("{key} = {value}").into() }
 }
 
 fn quoted(text: &str) -> String {

@@ -17,9 +17,9 @@ use crate::spec::{ConfigChoice, DeviceSelector, FabricMtu, ModeChoice, ModuleOpt
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
     /// The table: `[networks.compute]`.
-    pub table: String,
+    pub table: Box<str>,
     /// The key and its value: `mode = "connected"`.
-    pub entry: String,
+    pub entry: Box<str>,
 }
 
 impl fmt::Display for Origin {

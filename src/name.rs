@@ -7,6 +7,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -25,7 +26,8 @@ pub struct NameError {
 macro_rules! name_type {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $check:expr) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[schemars(with = "String")]
         #[serde(try_from = "String", into = "String")]
         pub struct $name(String);
 

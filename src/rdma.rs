@@ -5,11 +5,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// What a port runs on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
     /// InfiniBand with a subnet manager.
@@ -28,7 +29,7 @@ impl fmt::Display for Transport {
 }
 
 /// How IPoIB carries IP packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum IpoibMode {
     /// Over unreliable datagrams: the MTU is that of the multicast group, 4 bytes less than the IB MTU.
@@ -62,7 +63,8 @@ pub const CONNECTED_MTU: u32 = 65520;
 pub const IPOIB_HEADER_BYTES: u32 = 4;
 
 /// A 64-bit GUID, printed as `ibstat` prints it: `0x0002c90300000001`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[schemars(with = "String")]
 #[serde(try_from = "String", into = "String")]
 pub struct Guid(pub u64);
 
@@ -103,7 +105,8 @@ impl fmt::Display for Guid {
 }
 
 /// The nominal speed of a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[schemars(with = "String")]
 #[serde(try_from = "String", into = "String")]
 pub enum Speed {
     /// An InfiniBand generation at 4X width.

@@ -40,7 +40,8 @@ fn planned(args: &OnNode) -> Result<PlanReport, Stop> {
         Place::There(host) => {
             let mut remote = reach(&spec, &host, &args.reach)?;
             let request = Request::Plan { spec, node: host };
-            as_plan(&remote, remote_call(&mut remote, request, PLAN_DEADLINE, &mut |_| {})?)
+            let reply = remote_call(&mut remote, request, PLAN_DEADLINE, &mut |_| {})?;
+            as_plan(&remote, reply)
         }
     }
 }
@@ -60,7 +61,8 @@ pub(super) fn apply(args: &Apply) -> Outcome {
         Place::There(host) => {
             let mut remote = reach(&spec, &host, &on.reach)?;
             let request = Request::Apply { spec, node: host, confirm_seconds: args.confirm };
-            as_plan(&remote, remote_call(&mut remote, request, APPLY_DEADLINE, &mut watch)?)?
+            let reply = remote_call(&mut remote, request, APPLY_DEADLINE, &mut watch)?;
+            as_plan(&remote, reply)?
         }
     };
     print(on.report.format, &applied, || text::plan(&applied, Tense::Past))?;

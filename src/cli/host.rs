@@ -12,7 +12,8 @@ use crate::spec::Spec;
 
 /// This host's name, as the kernel has it.
 pub(super) fn this() -> Result<HostName, Stop> {
-    let name = nix::unistd::gethostname().map_err(|error| Stop::failed(format!("cannot read the host name: {error}")))?;
+    let name =
+        nix::unistd::gethostname().map_err(|error| Stop::failed(format!("cannot read the host name: {error}")))?;
     let name = name.to_string_lossy();
     name.parse().map_err(|error| Stop::failed(format!("this host's name cannot be used: {error}; give --node")))
 }
@@ -63,9 +64,9 @@ pub(super) fn read_spec(path: &Path) -> Result<SpecText, Stop> {
     };
     match text {
         Ok(text) => Ok(SpecText { name, text }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(Stop::failed(format!("there is no spec {name}; write one with `selvedge init {name}`, or name another")))
-        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Stop::failed(format!(
+            "there is no spec {name}; write one with `selvedge init {name}`, or name another"
+        ))),
         Err(error) => Err(Stop::failed(format!("cannot read the spec {name}: {error}"))),
     }
 }

@@ -19,7 +19,7 @@ use crate::node::protocol::{Reply, Request};
 use crate::node::{PlanReport, Session};
 use crate::plan::{Deferred, Desired};
 use crate::resolve::resolve;
-use crate::spec::{Faults, Spec};
+use crate::spec::Spec;
 use crate::state::{FilePath, Object, State};
 use crate::verify::Report;
 
@@ -28,20 +28,22 @@ const DEADLINE: Duration = Duration::from_secs(60);
 pub(super) fn check(args: &Check) -> Outcome {
     let text = read_spec(&args.spec.path)?;
     let (spec, faults) = match text.load() {
-        Ok(checked) => (Some(checked.spec), Faults { name: text.name, text: text.text, faults: checked.warnings }),
+        Ok(checked) => (Some(checked.spec), checked.warnings),
         Err(faults) => (None, faults),
     };
     let summary = spec.as_ref().map(summary);
     print(args.report.format, &faults.records(), || match (&summary, faults.faults.is_empty()) {
         (Some(summary), true) => format!("{}: valid: {summary}\n", faults.name),
-        (Some(summary), false) => format!("{}\n{}: valid, with warnings: {summary}\n", exit::rendered(&faults), faults.name),
+        (Some(summary), false) => {
+            format!("{}\n{}: valid, with warnings: {summary}\n", exit::rendered(&faults), faults.name)
+        }
         (None, _) => exit::rendered(&faults),
     })?;
     Ok(if spec.is_some() { exit::OK } else { exit::FAILED })
 }
 
 fn summary(spec: &Spec) -> String {
-    let hosts: u128 = spec.nodes.iter().map(|group| group.hosts.count()).sum();
+    let hosts: usize = spec.nodes.iter().map(|group| group.hosts.count()).sum();
     format!("{} hosts, {} networks, {} fabrics", hosts, spec.networks.len(), spec.fabrics.len())
 }
 
@@ -105,7 +107,9 @@ fn shown_text(shown: &Shown) -> String {
     };
     let line = |row: &ShownObject| format!("  {}: {}  ({})", row.object, state(&row.state), row.reason);
     lines.extend(shown.objects.iter().map(line));
-    lines.extend(shown.deferred.iter().map(|deferred| format!("  later: {}; waits until {}", deferred.what, deferred.until)));
+    lines.extend(
+        shown.deferred.iter().map(|deferred| format!("  later: {}; waits until {}", deferred.what, deferred.until)),
+    );
     lines.extend(shown.notes.iter().map(|note| format!("  note: {note}")));
     lines.join("\n") + "\n"
 }
@@ -134,7 +138,8 @@ pub(super) fn render(args: &Render) -> Outcome {
 fn write_below(folder: &Path, path: &FilePath, bytes: &[u8], mode: u32) -> Result<(), Stop> {
     let target = path.under(folder);
     let parent = target.parent().map_or(Ok(()), fs::create_dir_all);
-    let file = parent.and_then(|()| OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&target));
+    let file =
+        parent.and_then(|()| OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&target));
     let written = file.and_then(|mut file| file.write_all(bytes));
     written.map_err(|error| Stop::failed(format!("cannot write {}: {error}", target.display())))?;
     println!("{}", target.display());
@@ -154,10 +159,10 @@ fn desired(args: &Offline) -> Result<(HostName, Desired), Stop> {
 }
 
 fn read_facts(path: &Path) -> Result<Facts, Stop> {
-    let text = fs::read_to_string(path).map_err(|error| Stop::failed(format!("cannot read {}: {error}", path.display())))?;
-    serde_json::from_str(&text).map_err(|error| {
-        Stop::failed(format!("{} is not what `selvedge facts` prints: {error}", path.display()))
-    })
+    let text =
+        fs::read_to_string(path).map_err(|error| Stop::failed(format!("cannot read {}: {error}", path.display())))?;
+    serde_json::from_str(&text)
+        .map_err(|error| Stop::failed(format!("{} is not what `selvedge facts` prints: {error}", path.display())))
 }
 
 pub(super) fn init(args: &Init) -> Outcome {
@@ -174,7 +179,7 @@ pub(super) fn init(args: &Init) -> Outcome {
 
 pub(super) fn schema(args: &Schema) -> Outcome {
     let schema = match args.of {
-        SchemaOf::Spec => crate::spec::schema::schema(),
+        SchemaOf::Spec => crate::spec::schema(),
         SchemaOf::Plan => schemars::schema_for!(PlanReport).into(),
         SchemaOf::Report => schemars::schema_for!(Report).into(),
         SchemaOf::Facts => schemars::schema_for!(Facts).into(),

@@ -16,7 +16,7 @@ use std::io::IsTerminal;
 use clap::Parser;
 
 use self::args::{Arguments, Command};
-use crate::spec::report::Look;
+use crate::spec::Look;
 
 /// What stopped a command: what to say, and the exit code.
 pub(crate) struct Stop {
@@ -97,7 +97,7 @@ fn run(command: Command) -> Outcome {
 /// How faults are shown on standard error.
 pub(crate) fn look() -> Look {
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    if colour { Look::Terminal } else { Look::Plain }
+    if colour { Look::Terminal { columns: 100 } } else { Look::Plain }
 }
 
 fn start_log() {
@@ -108,7 +108,11 @@ fn start_log() {
 }
 
 /// Prints a report: text, or JSON alone.
-pub(crate) fn print<T: serde::Serialize>(format: args::Format, report: &T, text: impl FnOnce() -> String) -> Result<(), Stop> {
+pub(crate) fn print<T: serde::Serialize>(
+    format: args::Format,
+    report: &T,
+    text: impl FnOnce() -> String,
+) -> Result<(), Stop> {
     use std::io::Write;
     let out = match format {
         args::Format::Text => text(),
@@ -116,10 +120,14 @@ pub(crate) fn print<T: serde::Serialize>(format: args::Format, report: &T, text:
             .map_err(|error| Stop::failed(format!("cannot write the report as JSON: {error}")))?,
     };
     let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(out.as_bytes()).and_then(|()| if out.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
+    let written = stdout
+        .write_all(out.as_bytes())
+        .and_then(|()| if out.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
     match written {
         // A reader that has seen enough, such as `head`, is no fault.
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Stop::failed(format!("cannot write the report: {error}"))),
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Stop::failed(format!("cannot write the report: {error}")))
+        }
         _ => Ok(()),
     }
 }

@@ -32,7 +32,12 @@ pub(super) fn plan(report: &PlanReport, tense: Tense) -> String {
     let width = report.changes.iter().map(|row| row.change.object.to_string().len()).max().unwrap_or(0).min(44);
     for row in &report.changes {
         let _ = writeln!(out, "{}", line(&row.change, width, tense));
-        for line in row.diff.iter().flat_map(|diff| diff.lines()).filter(|line| !line.starts_with("---") && !line.starts_with("+++")) {
+        for line in row
+            .diff
+            .iter()
+            .flat_map(|diff| diff.lines())
+            .filter(|line| !line.starts_with("---") && !line.starts_with("+++"))
+        {
             let _ = writeln!(out, "      {line}");
         }
     }
@@ -43,7 +48,10 @@ pub(super) fn plan(report: &PlanReport, tense: Tense) -> String {
         let _ = writeln!(out, "  note: {note}");
     }
     if report.confirm_by.is_some() {
-        let _ = writeln!(out, "  UNDONE unless you give `selvedge confirm` in time: look whether you can still reach this node, then confirm");
+        let _ = writeln!(
+            out,
+            "  UNDONE unless you give `selvedge confirm` in time: look whether you can still reach this node, then confirm"
+        );
     }
     out
 }

@@ -11,7 +11,7 @@ use crate::verify::cluster::Scope;
 use crate::verify::{Verdict, cluster, text};
 
 /// More nodes than this are verified a part at a time.
-const MAX_NODES: u128 = 1024;
+const MAX_NODES: usize = 1024;
 
 pub(super) fn verify(args: &Verify) -> Outcome {
     let text = read_spec(&args.spec.path)?;
@@ -25,7 +25,8 @@ pub(super) fn verify(args: &Verify) -> Outcome {
     };
     let all = args.only.is_empty();
     let asked = |only: Only| all || args.only.contains(&only);
-    let scope = Scope { node: asked(Only::Node), sm: asked(Only::Sm), ping: asked(Only::Ping), perf: asked(Only::Perf) };
+    let scope =
+        Scope { node: asked(Only::Node), sm: asked(Only::Sm), ping: asked(Only::Ping), perf: asked(Only::Perf) };
     let started = std::time::Instant::now();
     let say = |what: &str| eprintln!("[{:>4} s] {what}", Duration::as_secs(&started.elapsed()));
     let report = cluster::verify(&spec, &text, &hosts, scope, &connect, &say);
@@ -34,10 +35,12 @@ pub(super) fn verify(args: &Verify) -> Outcome {
 }
 
 fn hosts(spec: &crate::spec::Spec, asked: &[HostName]) -> Result<Vec<HostName>, Stop> {
-    let count: u128 = spec.nodes.iter().map(|group| group.hosts.count()).sum();
+    let count: usize = spec.nodes.iter().map(|group| group.hosts.count()).sum();
     if asked.is_empty() {
         if count > MAX_NODES {
-            return Err(Stop::failed(format!("the spec has {count} hosts; name up to {MAX_NODES} of them with --node")));
+            return Err(Stop::failed(format!(
+                "the spec has {count} hosts; name up to {MAX_NODES} of them with --node"
+            )));
         }
         return Ok(spec.nodes.iter().flat_map(|group| group.hosts.iter()).collect());
     }

@@ -8,6 +8,7 @@ mod gather;
 
 pub use gather::{FactsError, gather};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::name::{DeviceName, HostName, IfName};
@@ -16,7 +17,7 @@ use crate::rdma::{Guid, Transport};
 use crate::state::FilePath;
 
 /// Everything that resolving a spec needs to know of one host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Facts {
     /// Version of this format: 1.
@@ -36,7 +37,7 @@ pub struct Facts {
 }
 
 /// An RDMA device.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
     /// Its name: `mlx5_0`.
@@ -56,7 +57,7 @@ pub struct Device {
 }
 
 /// A port of an RDMA device.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PortFacts {
     /// Number, from 1.
@@ -80,7 +81,7 @@ pub struct PortFacts {
 }
 
 /// The network interface of a port.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Netdev {
     /// Its name.
@@ -91,7 +92,7 @@ pub struct Netdev {
 }
 
 /// Evidence of which system keeps the network configuration.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConfigEvidence {
     /// The `netplan` program, if it is installed.
@@ -105,7 +106,7 @@ pub struct ConfigEvidence {
 }
 
 /// Programs by their absolute path; `None` when not installed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Programs {
     /// This program itself.

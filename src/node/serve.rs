@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::protocol::{Call, Frame, MAX_LINE_BYTES, Reply, Request, VERSION};
 use super::session::Session;
+use crate::apply::Rollback;
 use crate::cli::exit;
 use crate::perf;
 use crate::perf::model::{Fault, Request as Ask};
@@ -36,8 +37,14 @@ pub fn serve(session: &mut Session, input: impl BufRead, mut output: impl Write)
         let frame = match serde_json::from_slice::<Call>(&line) {
             Ok(Call { id, request }) => answer(session, &mut workers, id, request, &mut output)?,
             Err(error) => {
-                send(&mut output, &Frame::Error { id: 0, message: format!("not a call: {error}"), code: exit::FAILED })?;
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "the controller sent something that is no call"));
+                send(
+                    &mut output,
+                    &Frame::Error { id: 0, message: format!("not a call: {error}"), code: exit::FAILED },
+                )?;
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "the controller sent something that is no call",
+                ));
             }
         };
         send(&mut output, &frame)?;
@@ -74,7 +81,12 @@ fn answer(
             session.apply(&spec, &node, confirm, &mut watch).map(Reply::Plan)
         }
         Request::Confirm {} => session.confirm().map(|()| Reply::Done {}),
-        Request::RollBack {} => session.roll_back().map(|()| Reply::Done {}),
+        Request::RollBack {} => match session.roll_back() {
+            Ok(rollback @ Rollback::Failed { .. }) => {
+                return Ok(Frame::Error { id, message: rollback.to_string(), code: exit::TORN });
+            }
+            other => other.map(|_| Reply::Done {}),
+        },
         Request::Check { spec, node } => session.check(&spec, &node).map(Reply::Checks),
         Request::Ping(ping) => Ok(Reply::Ping(verify::ping::run(&ping))),
         Request::Perf { worker, request } => Ok(Reply::Perf(measure(workers, worker, request))),
@@ -97,7 +109,10 @@ fn measure(workers: &mut BTreeMap<u32, Worker>, id: u32, request: perf::model::R
         }
     }
     let Some(worker) = workers.get_mut(&id) else {
-        return perf::model::Reply::Error(Fault { causes: vec!["no such measurement is open".into()], peer_lost: false });
+        return perf::model::Reply::Error(Fault {
+            causes: vec!["no such measurement is open".into()],
+            peer_lost: false,
+        });
     };
     let reply = worker.request(&request, MEASURE_DEADLINE);
     if ends || reply.is_err() {

@@ -15,15 +15,14 @@ use crate::apply::rollback::When;
 use crate::apply::store::{Store, StoreError};
 use crate::apply::{ApplyError, Options, Rollback, apply};
 use crate::compile::{CompileError, compile};
-use crate::facts::Facts;
-use crate::facts::gather::{FactsError, gather};
+use crate::facts::{Facts, FactsError, gather};
 use crate::intent::Intent;
 use crate::machine::real::RealMachine;
 use crate::machine::{Machine, MachineError};
-use crate::name::HostName;
+use crate::name::{DeviceName, HostName, Label};
 use crate::plan::Desired;
-use crate::resolve::{ResolveFaults, resolve};
-use crate::spec::{self, Checked, Faults};
+use crate::resolve::{ResolveFaults, resolve, select};
+use crate::spec::{self, Checked, Faults, Spec};
 use crate::state::{Change, Owned};
 use crate::verify::{NodeChecks, checks, memlock};
 
@@ -82,6 +81,14 @@ pub enum SessionError {
     /// An earlier apply was cut off, and undoing it failed.
     #[error("an earlier apply was cut off and cannot be undone: {0}")]
     Torn(Rollback),
+    /// The host is not on the fabric.
+    #[error("the spec gives `{host}` no port on the fabric `{fabric}`; name one with --device")]
+    NoPortOn {
+        /// The host.
+        host: HostName,
+        /// The fabric.
+        fabric: Label,
+    },
     /// `--confirm` on an image.
     #[error("an image has nothing to undo in time: --confirm is for a running node")]
     ConfirmOnImage,
@@ -197,11 +204,31 @@ impl Session {
     pub fn check(&mut self, spec: &SpecText, host: &HostName) -> Result<NodeChecks, SessionError> {
         let intent = self.intent(spec, host)?;
         let facts = self.facts()?;
-        let desired = resolve(&intent, &facts)?;
+        let mut checks = checks::hardware_of(&intent, &facts);
+        // What cannot be resolved is a finding like any other: the hardware checks say why.
+        let desired = resolve(&intent, &facts).unwrap_or_else(|faults| {
+            checks.extend(faults.faults.iter().map(checks::unresolved));
+            Desired::default()
+        });
         let observed = self.machine.observe(&desired.scope(&Owned::default()))?;
-        let checks = checks::node(&intent, &facts, &desired, &observed.states, &memlock::of_job_starters(&self.root));
+        checks.extend(checks::in_effect(&desired, &observed.states));
+        checks.extend(memlock::of_job_starters(&self.root).iter().map(checks::memlock));
         let ports = checks::ports(&intent, &facts, &observed.states);
         Ok(NodeChecks { node: intent.host, checks, ports })
+    }
+
+    /// The device and port through which this host is on a fabric.
+    ///
+    /// # Errors
+    /// When the spec gives this host no port there, or the host does not have it.
+    pub fn port_on(&self, spec: &Spec, host: &HostName, fabric: &Label) -> Result<(DeviceName, u8), SessionError> {
+        let intent = compile(spec, host)?;
+        let facts = self.facts()?;
+        let on_it = intent.ports.iter().find(|port| port.fabric == *fabric);
+        let port = on_it.ok_or_else(|| SessionError::NoPortOn { host: host.clone(), fabric: fabric.clone() })?;
+        let (device, found) =
+            select(port, &facts).map_err(|fault| ResolveFaults { host: host.clone(), faults: vec![fault] })?;
+        Ok((device.name.clone(), found.number))
     }
 
     /// Keeps the last apply.

@@ -8,7 +8,7 @@ use std::time::Duration;
 ///
 /// # Errors
 /// When systemd does not take it; the apply must then not begin.
-pub fn arm(selvedge: &str, wait: Duration) -> io::Result<()> {
+pub(super) fn arm(selvedge: &str, wait: Duration) -> io::Result<()> {
     // The journal's deadline is in whole seconds: one more makes sure that it has passed.
     let seconds = wait.as_secs() + 1;
     let output = Command::new("systemd-run")

@@ -1,12 +1,13 @@
 //! Refuses changes that would cut the branch one sits on.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::name::IfName;
 use crate::state::{Change, Object};
 
 /// A link that must not be disturbed without a way back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Protected {
     /// The link.
     pub link: IfName,

@@ -15,6 +15,7 @@ pub use order::order;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::name::IfName;
@@ -49,7 +50,7 @@ pub struct Wanted {
 }
 
 /// Something that the spec asks for and that cannot be resolved yet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Deferred {
     /// What is asked: "IPoIB mode, MTU and address of mlx5_0 port 1".
     pub what: String,

@@ -91,7 +91,11 @@ impl Ini {
 
     fn values(&self, section: &str, key: &str) -> Vec<&str> {
         let sections = self.sections.iter().filter(|one| one.name == section);
-        sections.flat_map(|one| &one.entries).filter(|entry| entry.key == key).map(|entry| entry.value.as_str()).collect()
+        sections
+            .flat_map(|one| &one.entries)
+            .filter(|entry| entry.key == key)
+            .map(|entry| entry.value.as_str())
+            .collect()
     }
 }
 
@@ -174,7 +178,11 @@ mod tests {
     fn what_systemd_would_misread_is_refused() {
         for bad in ["", " a", "a\nb", "a\\", "%h", "\u{7f}"] {
             assert!(Ini::default().section("S").push("Key", bad, "").is_err(), "{bad:?}");
-            assert!(bad.is_empty() || bad.contains(['\\', '%']) || Ini::default().section("S").push("Key", "v", bad).is_err());
+            assert!(
+                bad.is_empty()
+                    || bad.contains(['\\', '%'])
+                    || Ini::default().section("S").push("Key", "v", bad).is_err()
+            );
         }
     }
 }

@@ -8,9 +8,11 @@
 
 pub mod ini;
 pub mod modules;
+pub mod netplan;
 pub mod networkd;
 pub mod recover;
 pub mod udev;
+pub mod yaml;
 
 use handlebars::Handlebars;
 use ipnet::IpNet;
@@ -146,9 +148,8 @@ pub fn lay_out<T: Serialize>(template: Template, data: &T) -> Result<String, Ren
 /// # Errors
 /// When `value` has a control character, or is blank at an end.
 pub fn one_line(what: &str, value: &str) -> Result<(), RenderError> {
-    let refuse = |rule| {
-        Err(RenderError::Value { value: value.escape_debug().to_string(), what: what.to_owned(), rule })
-    };
+    let refuse =
+        |rule| Err(RenderError::Value { value: value.escape_debug().to_string(), what: what.to_owned(), rule });
     if value.chars().any(char::is_control) {
         return refuse("it has a line break or a control character");
     }

@@ -67,7 +67,8 @@ pub fn options_file(options: &Options, header: &[String]) -> Result<File, Render
     }
     let content = lay_out(OPTIONS, &Data { header, modules: &meant })?;
     let made = parse_options(&content)?;
-    match meant.iter().find(|line| made.get(&(line.module.as_str(), line.name.as_str())) != Some(&line.value.as_str())) {
+    match meant.iter().find(|line| made.get(&(line.module.as_str(), line.name.as_str())) != Some(&line.value.as_str()))
+    {
         Some(OptionLine { module, name, value }) => {
             Err(RenderError::Meaning { template: OPTIONS.name, what: format!("options {module} {name}={value}") })
         }

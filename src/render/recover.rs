@@ -48,9 +48,11 @@ fn document(selvedge: &FilePath) -> Result<Ini, RenderError> {
         .push("Wants", "network-pre.target", "")?
         .push("ConditionPathExists", PENDING, "There exactly while a transaction is open.")?;
     let service = ini.section("Service");
-    service.push("Type", "oneshot", "")?
-        .push("ExecStart", &format!("{selvedge} recover --boot"), "")?
-        .push("TimeoutStartSec", "120", "A boot is not held up for ever.")?;
+    service.push("Type", "oneshot", "")?.push("ExecStart", &format!("{selvedge} recover --boot"), "")?.push(
+        "TimeoutStartSec",
+        "120",
+        "A boot is not held up for ever.",
+    )?;
     ini.section("Install").push("WantedBy", "sysinit.target", "")?;
     Ok(ini)
 }

@@ -102,7 +102,8 @@ fn word(path: &FilePath) -> Result<String, RenderError> {
 
 /// Every rule is in the text once, in order, and no other rule is about hardware addresses.
 fn check(rules: &[Rule], text: &str) -> Result<(), RenderError> {
-    let meant: Vec<Vec<String>> = rules.iter().map(|rule| rule.tokens.iter().map(|t| format!("{}\"{}\"", t.key, t.value)).collect()).collect();
+    let meant: Vec<Vec<String>> =
+        rules.iter().map(|rule| rule.tokens.iter().map(|t| format!("{}\"{}\"", t.key, t.value)).collect()).collect();
     let mut made = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();

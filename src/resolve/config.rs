@@ -57,6 +57,8 @@ fn seen(evidence: &ConfigEvidence) -> String {
         None => "netplan is not installed".to_owned(),
     };
     let files = if *netplan_files { "it has files" } else { "it has no files" };
-    let unit = |name: &str, is: bool| format!("{name} {}", if is { "is running or enabled" } else { "is neither running nor enabled" });
+    let unit = |name: &str, is: bool| {
+        format!("{name} {}", if is { "is running or enabled" } else { "is neither running nor enabled" })
+    };
     format!("{program}, {files}; {}; {}", unit("systemd-networkd", *networkd), unit("NetworkManager", *network_manager))
 }

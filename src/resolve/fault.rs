@@ -8,6 +8,8 @@ use crate::intent::Origin;
 use crate::name::{DeviceName, HostName, IfName, Label};
 use crate::rdma::{Guid, IpoibMode, Transport};
 use crate::render::RenderError;
+use crate::sm::config::ConfigError;
+use crate::sm::election::PriorityError;
 
 /// All that stands in the way on one host, at once.
 #[derive(Debug, Error)]
@@ -95,8 +97,8 @@ pub enum ResolveFault {
         link: IfName,
         /// What is known of the reason.
         why: String,
-        /// The ways out for this driver.
-        ways: Vec<String>,
+        /// Whether its driver is mlx5, which has a way out of its own.
+        mlx5: bool,
     },
     /// More than the mode in effect carries.
     #[error("{origin}: {link} is in {mode} mode, which carries at most {most} bytes: {why}")]
@@ -113,7 +115,9 @@ pub enum ResolveFault {
         why: String,
     },
     /// An Ethernet interface would have to be renamed.
-    #[error("{origin}: the interface of {device} port {port} is `{current}`, and selvedge renames InfiniBand interfaces only")]
+    #[error(
+        "{origin}: the interface of {device} port {port} is `{current}`, and selvedge renames InfiniBand interfaces only"
+    )]
     EthernetName {
         /// The pinned name.
         origin: Origin,
@@ -172,6 +176,22 @@ pub enum ResolveFault {
         /// The fabric.
         fabric: Label,
     },
+    /// More managers than there are priorities.
+    #[error("{origin}: {source}")]
+    Priority {
+        /// The entry that makes it a manager.
+        origin: Origin,
+        /// The rule.
+        source: PriorityError,
+    },
+    /// The manager's files cannot be made.
+    #[error("{origin}: {source}")]
+    Manager {
+        /// The entry that makes it a manager.
+        origin: Origin,
+        /// Why.
+        source: Box<ConfigError>,
+    },
     /// A port without a GUID cannot be told from others.
     #[error("{origin}: the port GUID of {device} port {port} is {guid}")]
     NoGuid {
@@ -202,23 +222,35 @@ impl ResolveFault {
                 one("name one of these; names move with driver upgrades, `guid` and `pci` do not")
             }
             Self::SamePort { .. } => one("a port of an HCA is one port of the spec"),
-            Self::WrongTransport { .. } => {
-                one("change the fabric's `transport`, or the port's link type (`mlxconfig -d DEVICE set LINK_TYPE_P1=1` is InfiniBand, 2 is Ethernet)")
-            }
-            Self::CannotConnect { ways, .. } => ways.clone(),
+            Self::WrongTransport { .. } => one(
+                "change the fabric's `transport`, or the port's link type (`mlxconfig -d DEVICE set LINK_TYPE_P1=1` is InfiniBand, 2 is Ethernet)",
+            ),
+            Self::CannotConnect { mlx5, .. } => ways_out(*mlx5),
             Self::MtuAboveMode { most, .. } => vec![format!("set `mtu = \"max\"`, or at most {most}")],
             Self::EthernetName { current, .. } => {
-                vec![format!("set `interface = \"{current}\"`, leave `interface` out, or rename it with a systemd .link file first")]
+                vec![format!(
+                    "set `interface = \"{current}\"`, leave `interface` out, or rename it with a systemd .link file first"
+                )]
             }
-            Self::NoConfigSystem { .. } => one("install and enable one of them, or say which with `config` in [[nodes]]"),
+            Self::NoConfigSystem { .. } => {
+                one("install and enable one of them, or say which with `config` in [[nodes]]")
+            }
             Self::NotHere { way, .. } => one(way),
             Self::NotYet { .. } => one("`config = \"netplan\"` and `config = \"networkd\"` are written today"),
             Self::NoProgram { package, .. } => vec![format!("install the package {package}")],
             Self::ManagerWithoutPort { .. } => one("give the host a port in such a network, or name another host"),
             Self::NoGuid { .. } => one("the subnet manager or the driver has not set it up: see `ibstat`"),
-            Self::Render(_) => Vec::new(),
+            Self::Render(_) | Self::Priority { .. } | Self::Manager { .. } => Vec::new(),
         }
     }
+}
+
+/// What can be done about an HCA that refuses connected mode.
+fn ways_out(mlx5: bool) -> Vec<String> {
+    let datagram = "set `mode = \"datagram\"`, or `mode = \"auto\"`, which takes it where nothing else works";
+    let enhanced = "with the vendor's OFED drivers, and only there: `ipoib_enhanced = 0` in [modules.ib_ipoib] of the spec; the kernel's own mlx5 driver has no such option";
+    let kernel = "use a kernel with CONFIG_INFINIBAND_IPOIB_CM=y";
+    vec![datagram.to_owned(), if mlx5 { enhanced } else { kernel }.to_owned()]
 }
 
 fn list_text(present: &[String]) -> String {

@@ -4,18 +4,20 @@ use std::collections::BTreeSet;
 
 use super::config::Keeper;
 use super::port::Link;
-use super::{Resolved, ResolveFault};
+use super::{ResolveFault, Resolved};
 use crate::name::{IfName, ModuleName};
 use crate::plan::Desired;
 use crate::rdma::Transport;
 use crate::render::modules::{self, Load};
 use crate::render::udev::{self, PortRule};
-use crate::render::{self, File, RenderError, networkd, recover};
+use crate::render::{self, File, LinkConfig, RenderError, netplan, networkd, recover};
+use crate::spec::ConfigChoice;
 use crate::state::{Object, State};
 
+type Part = fn(&Resolved, &mut Desired) -> Result<(), ResolveFault>;
+
 pub(super) fn want(resolved: &Resolved, desired: &mut Desired, faults: &mut Vec<ResolveFault>) {
-    let parts: [fn(&Resolved, &mut Desired) -> Result<(), ResolveFault>; 4] =
-        [want_recovery, want_modules, want_rules, want_config];
+    let parts: [Part; 4] = [want_recovery, want_modules, want_rules, want_config];
     for part in parts {
         if let Err(fault) = part(resolved, desired) {
             faults.push(fault);
@@ -31,7 +33,12 @@ pub(super) fn want_file(desired: &mut Desired, file: File, reason: impl Into<Str
 }
 
 /// Adds the symbolic link that enables a unit.
-pub(super) fn want_enabled(desired: &mut Desired, link: &str, target: &str, reason: impl Into<String>) -> Result<(), RenderError> {
+pub(super) fn want_enabled(
+    desired: &mut Desired,
+    link: &str,
+    target: &str,
+    reason: impl Into<String>,
+) -> Result<(), RenderError> {
     let object = Object::File { path: link.parse()? };
     desired.want(object, State::Symlink { target: target.to_owned() }, reason);
     Ok(())
@@ -47,7 +54,9 @@ fn want_recovery(resolved: &Resolved, desired: &mut Desired) -> Result<(), Resol
     want_enabled(desired, recover::ENABLEMENT, recover::PATH, reason)?;
     let lasting = ["/usr/", "/opt/", "/bin/", "/sbin/"];
     if !lasting.iter().any(|folder| selvedge.as_str().starts_with(folder)) {
-        desired.notes.push(format!("the recovery at boot runs {selvedge}: it has to be there, on a local file system, at the next boot"));
+        desired.notes.push(format!(
+            "the recovery at boot runs {selvedge}: it has to be there, on a local file system, at the next boot"
+        ));
     }
     Ok(())
 }
@@ -137,18 +146,38 @@ fn want_config(resolved: &Resolved, desired: &mut Desired) -> Result<(), Resolve
                 want_file(desired, file, reason(resolved, &[link]), Some(link.config.name.value.clone()));
             }
         }
-        Keeper::Netplan => {}
+        Keeper::Netplan => {
+            let configs: Vec<&LinkConfig> = links.iter().map(|link| &link.config).collect();
+            let file = netplan::file(&configs, &header)?;
+            want_file(desired, file, reason(resolved, &links), most_precious(resolved, &links));
+        }
     }
     Ok(())
 }
 
+/// Of the links of one file, one that must not be cut, if there is such a link.
+fn most_precious(resolved: &Resolved, links: &[&Link]) -> Option<IfName> {
+    let protected = |link: &&&Link| resolved.facts.protected.iter().any(|one| one.link == link.config.name.value);
+    let link = links.iter().find(protected).or(links.first());
+    link.map(|link| link.config.name.value.clone())
+}
+
 fn reason(resolved: &Resolved, links: &[&Link]) -> String {
     let names: Vec<&str> = links.iter().map(|link| link.config.name.value.as_str()).collect();
-    format!("{}: keeps {} over a reboot", resolved.intent.config.origin, names.join(", "))
+    let keeper = match (resolved.intent.config.value, resolved.keeper) {
+        (ConfigChoice::Auto, Keeper::Netplan) => "netplan, which is in use here, ",
+        (ConfigChoice::Auto, Keeper::Networkd) => "systemd-networkd, which is in use here, ",
+        _ => "",
+    };
+    format!("{}: {keeper}keeps {} over a reboot", resolved.intent.config.origin, names.join(", "))
 }
 
 fn note_unpinned(resolved: &Resolved, desired: &mut Desired) {
     for (found, link) in &resolved.ports {
+        // Ethernet names are not ours to pin, and the distribution's are made from the slot.
+        if found.port.transport != Transport::Infiniband {
+            continue;
+        }
         if let (None, Some(link)) = (&found.intent.interface, link) {
             desired.notes.push(format!(
                 "{} keeps the kernel's name `{}`, and the files find it by that: `interface` in [[nodes.ports]] pins one",

@@ -46,7 +46,9 @@ fn want_link(link: &Link, desired: &mut Desired) {
 
 /// Two interfaces whose names are to be swapped at boot race for them, and one loses.
 fn note_names_of_the_kernel(resolved: &Resolved, desired: &mut Desired) {
-    let from_kernel = |name: &str| name.strip_prefix("ib").is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()));
+    let from_kernel = |name: &str| {
+        name.strip_prefix("ib").is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
+    };
     let infiniband = resolved.facts.devices.iter().flat_map(|device| &device.ports);
     if infiniband.filter(|port| port.transport == Transport::Infiniband).count() < 2 {
         return;

@@ -11,12 +11,13 @@ mod config;
 mod fault;
 mod files;
 mod live;
+mod manager;
 mod port;
 
 pub use fault::{ResolveFault, ResolveFaults};
 
-use crate::facts::Facts;
-use crate::intent::Intent;
+use crate::facts::{Device, Facts, PortFacts};
+use crate::intent::{Intent, PortIntent};
 use crate::plan::{Deferred, Desired};
 use config::Keeper;
 use port::{Found, Link};
@@ -43,8 +44,17 @@ pub fn resolve(intent: &Intent, facts: &Facts) -> Result<Desired, ResolveFaults>
     let resolved = Resolved { intent, facts, keeper: keeper.unwrap_or(Keeper::Networkd), ports };
     live::want(&resolved, &mut desired);
     files::want(&resolved, &mut desired, &mut faults);
+    manager::want(&resolved, &mut desired, &mut faults);
     defer(&resolved, &mut desired);
     if faults.is_empty() { Ok(desired) } else { Err(ResolveFaults { host: intent.host.clone(), faults }) }
+}
+
+/// The port of the host that `intent` selects.
+///
+/// # Errors
+/// When the host has no such port, or it is of another transport.
+pub fn select<'a>(intent: &'a PortIntent, facts: &'a Facts) -> Result<(&'a Device, &'a PortFacts), ResolveFault> {
+    Found::find(intent, facts).map(|found| (found.device, found.port))
 }
 
 fn ports<'a>(intent: &'a Intent, facts: &'a Facts, faults: &mut Vec<ResolveFault>) -> Vec<(Found<'a>, Option<Link>)> {
@@ -58,7 +68,8 @@ fn ports<'a>(intent: &'a Intent, facts: &'a Facts, faults: &mut Vec<ResolveFault
                 continue;
             }
         };
-        let same = |(other, _): &&(Found, _)| other.device.name == found.device.name && other.port.number == found.port.number;
+        let same =
+            |(other, _): &&(Found, _)| other.device.name == found.device.name && other.port.number == found.port.number;
         if let Some((first, _)) = ports.iter().find(same) {
             faults.push(ResolveFault::SamePort {
                 origin: port.device.origin.clone(),
@@ -90,10 +101,9 @@ fn defer(resolved: &Resolved, desired: &mut Desired) {
                 what: format!("mode, MTU, address {address} and persistent configuration of {}", found.name()),
                 until: "the port has a network interface, which ib_ipoib makes when it is loaded".to_owned(),
             }),
-            Some(Link { waits: Some(waits), config, .. }) => desired.deferred.push(Deferred {
-                what: format!("IPoIB mode and MTU of {}", config.name.value),
-                until: waits.clone(),
-            }),
+            Some(Link { waits: Some(waits), config, .. }) => desired
+                .deferred
+                .push(Deferred { what: format!("IPoIB mode and MTU of {}", config.name.value), until: waits.clone() }),
             Some(_) => {}
         }
     }

@@ -111,7 +111,9 @@ impl<'a> Found<'a> {
         let name = &self.device.name;
         match (self.intent.mode.value, netdev.connected_capable) {
             (ModeChoice::Insist(IpoibMode::Connected), Some(false)) if option_asked => {
-                let waits = format!("{name} can do connected mode: ib_ipoib was loaded without ipoib_enhanced=0, and takes it when it is loaded again, at the latest at the next boot");
+                let waits = format!(
+                    "{name} can do connected mode: ib_ipoib was loaded without ipoib_enhanced=0, and takes it when it is loaded again, at the latest at the next boot"
+                );
                 Ok((chosen(IpoibMode::Connected, origin.to_string()), Some(waits), None))
             }
             (ModeChoice::Insist(IpoibMode::Connected), Some(false)) => Err(ResolveFault::CannotConnect {
@@ -120,7 +122,7 @@ impl<'a> Found<'a> {
                 port: self.port.number,
                 link: netdev.name.clone(),
                 why: self.incapable(kernel),
-                ways: self.ways_out(),
+                mlx5: self.is_mlx5(),
             }),
             (ModeChoice::Insist(mode), _) => Ok((chosen(mode, origin.to_string()), None, None)),
             (ModeChoice::Auto, Some(true)) => {
@@ -132,7 +134,11 @@ impl<'a> Found<'a> {
                     None => "whether it can do connected mode is not known".to_owned(),
                 };
                 let note = format!("{origin}: {} takes datagram mode: {why}", self.name());
-                Ok((chosen(IpoibMode::Datagram, format!("{origin}: {name} is taken as datagram only")), None, Some(note)))
+                Ok((
+                    chosen(IpoibMode::Datagram, format!("{origin}: {name} is taken as datagram only")),
+                    None,
+                    Some(note),
+                ))
             }
         }
     }
@@ -147,14 +153,9 @@ impl<'a> Found<'a> {
             return "mlx5 runs enhanced IPoIB, which carries datagrams only".to_owned();
         }
         let driver = self.device.driver.as_deref().unwrap_or("its driver");
-        format!("its hardware address says so: {driver} has no reliable connections for IPoIB, or kernel {kernel} was built without CONFIG_INFINIBAND_IPOIB_CM")
-    }
-
-    fn ways_out(&self) -> Vec<String> {
-        let datagram = "set `mode = \"datagram\"`, or `mode = \"auto\"`, which takes it where nothing else works".to_owned();
-        let enhanced = "with the vendor's OFED drivers, and only there: `[modules.ib_ipoib] ipoib_enhanced = 0` in the spec, then load ib_ipoib again; the kernel's own mlx5 driver has no such option".to_owned();
-        let kernel = "use a kernel with CONFIG_INFINIBAND_IPOIB_CM=y".to_owned();
-        vec![datagram, if self.is_mlx5() { enhanced } else { kernel }]
+        format!(
+            "its hardware address says so: {driver} has no reliable connections for IPoIB, or kernel {kernel} was built without CONFIG_INFINIBAND_IPOIB_CM"
+        )
     }
 
     fn mtu(&self, link: &IfName, mode: Option<&Chosen<IpoibMode>>) -> Result<Chosen<u32>, ResolveFault> {
@@ -195,9 +196,13 @@ type ModeAndWord = (Option<Chosen<IpoibMode>>, Option<String>, Option<String>);
 fn present(facts: &Facts) -> Vec<String> {
     let line = |device: &Device, port: &PortFacts| {
         let pci = device.pci.as_deref().map_or(String::new(), |pci| format!(" at {pci}"));
-        let netdev = port.netdev.as_ref().map_or("no interface".to_owned(), |netdev| format!("interface {}", netdev.name));
+        let netdev =
+            port.netdev.as_ref().map_or("no interface".to_owned(), |netdev| format!("interface {}", netdev.name));
         let PortFacts { number, transport, guid, state, physical_state, rate, .. } = port;
-        format!("{} port {number}{pci}: {transport}, GUID {guid}, {state}, {physical_state}, {rate}, {netdev}", device.name)
+        format!(
+            "{} port {number}{pci}: {transport}, GUID {guid}, {state}, {physical_state}, {rate}, {netdev}",
+            device.name
+        )
     };
     facts.devices.iter().flat_map(|device| device.ports.iter().map(move |port| line(device, port))).collect()
 }

@@ -5,6 +5,7 @@
 //! manages the fabric. This part never starts or stops anything, and never
 //! sets an attribute on the fabric: it only asks.
 
+mod condition;
 pub mod config;
 pub mod document;
 pub mod election;
@@ -17,6 +18,8 @@ pub mod status;
 pub mod umad;
 pub mod verdict;
 pub mod walk;
+
+pub use condition::{ask, require};
 
 #[cfg(test)]
 mod simulated;

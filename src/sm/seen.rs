@@ -88,6 +88,8 @@ pub struct SeenPort {
     pub description: NodeDescription,
     /// Its address.
     pub lid: u16,
+    /// Where it was told that the master is.
+    pub master_sm_lid: u16,
     /// The directed route to it.
     pub path: Vec<u8>,
     /// What its manager says.

@@ -134,7 +134,15 @@ fn local_port(end: &EndPort) -> LocalPort {
 
 fn seen_port(end: EndPort, says: Says) -> SeenPort {
     let EndPort { node, port, description, path } = end;
-    SeenPort { guid: node.port_guid, node_type: node.node_type, description, lid: port.lid, path, says }
+    SeenPort {
+        guid: node.port_guid,
+        node_type: node.node_type,
+        description,
+        lid: port.lid,
+        master_sm_lid: port.master_sm_lid,
+        path,
+        says,
+    }
 }
 
 #[cfg(test)]

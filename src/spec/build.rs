@@ -11,10 +11,10 @@ pub(super) fn build(draft: Draft) -> Option<Spec> {
     let Draft { cluster_name, fabrics, networks, nodes, hosts, modules, verify } = draft;
     Some(Spec {
         cluster: Cluster { name: value(cluster_name)? },
-        fabrics: fabrics.into_iter().map(|(name, draft)| Some((name, fabric(draft)?))).collect::<Option<_>>()?,
-        networks: networks.into_iter().map(|(name, draft)| Some((name, network(draft)?))).collect::<Option<_>>()?,
-        nodes: nodes.into_iter().map(group).collect::<Option<_>>()?,
-        hosts: hosts.into_iter().map(|(name, host)| (name, host.value)).collect(),
+        fabrics: fabrics.all.into_iter().map(|(name, draft)| Some((name, fabric(draft)?))).collect::<Option<_>>()?,
+        networks: networks.all.into_iter().map(|(name, draft)| Some((name, network(draft)?))).collect::<Option<_>>()?,
+        nodes: nodes.all.into_iter().map(group).collect::<Option<_>>()?,
+        hosts: hosts.all.into_iter().map(|(name, host)| (name, host.value)).collect(),
         modules,
         verify: Verify { min_bandwidth: value(verify.min_bandwidth)?, max_latency: value(verify.max_latency)? },
     })
@@ -54,7 +54,7 @@ fn group(draft: GroupDraft) -> Option<NodeGroup> {
         config: value(config)?,
         numbering: value(numbering)?,
         offset: value(offset)?,
-        ports: ports.into_iter().map(port).collect::<Option<_>>()?,
+        ports: ports.all.into_iter().map(port).collect::<Option<_>>()?,
     })
 }
 

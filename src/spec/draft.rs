@@ -21,13 +21,39 @@ use crate::rdma::{Speed, Transport};
 /// A value that was read, or whose fault has been reported.
 pub(super) type Read<T> = Option<Located<T>>;
 
+/// Tables by name, and whether none is missing for being unreadable or left out where it is needed.
+#[derive(Debug)]
+pub(super) struct Named<N, T> {
+    pub(super) all: BTreeMap<N, T>,
+    pub(super) whole: bool,
+}
+
+/// The same for an array of tables.
+#[derive(Debug)]
+pub(super) struct Rows<T> {
+    pub(super) all: Vec<T>,
+    pub(super) whole: bool,
+}
+
+impl<N, T> Default for Named<N, T> {
+    fn default() -> Self {
+        Self { all: BTreeMap::new(), whole: false }
+    }
+}
+
+impl<T> Default for Rows<T> {
+    fn default() -> Self {
+        Self { all: Vec::new(), whole: false }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     pub(super) cluster_name: Read<Label>,
-    pub(super) fabrics: BTreeMap<Label, FabricDraft>,
-    pub(super) networks: BTreeMap<Label, NetworkDraft>,
-    pub(super) nodes: Vec<GroupDraft>,
-    pub(super) hosts: BTreeMap<HostName, Located<HostException>>,
+    pub(super) fabrics: Named<Label, FabricDraft>,
+    pub(super) networks: Named<Label, NetworkDraft>,
+    pub(super) nodes: Rows<GroupDraft>,
+    pub(super) hosts: Named<HostName, Located<HostException>>,
     pub(super) modules: BTreeMap<ModuleName, BTreeMap<ModuleName, ModuleOption>>,
     pub(super) verify: VerifyDraft,
 }
@@ -68,7 +94,7 @@ pub(super) struct GroupDraft {
     pub(super) config: Read<ConfigChoice>,
     pub(super) numbering: Read<Numbering>,
     pub(super) offset: Read<i64>,
-    pub(super) ports: Vec<PortDraft>,
+    pub(super) ports: Rows<PortDraft>,
 }
 
 #[derive(Debug)]

@@ -153,6 +153,8 @@ codes! {
     NoStandby = "no-standby" Warning,
     /// An InfiniBand fabric without a manager in the spec.
     NoManager = "no-manager" Warning,
+    /// A subnet manager on a host without a port on its fabric.
+    ManagerWithoutPort = "manager-without-port" Warning,
     /// A network without ports.
     UnusedNetwork = "unused-network" Warning,
 }

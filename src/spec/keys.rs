@@ -91,7 +91,7 @@ const INTERFACE: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$";
 
 /// The whole file.
 pub static SPEC: Table = Table {
-    title: "the top level",
+    title: "the spec",
     doc: "The RDMA network of a cluster, for selvedge.",
     keys: &[
         key("version", Required, Integers(&[1]), "The version of this format. There is one: 1."),

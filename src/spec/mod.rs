@@ -11,11 +11,16 @@ mod nearest;
 mod pci;
 pub mod quantity;
 mod report;
+mod schema;
 
 pub use decode::VERSION;
 pub use fault::{Code, Fault, Located, Severity, Span};
 pub use model::*;
 pub use report::{FaultRecord, Look};
+pub use schema::schema;
+
+/// A commented spec to start from: what `selvedge init` writes.
+pub const STARTER: &str = include_str!("../../examples/quickstart.toml");
 
 /// A spec that can be used, and what was noticed on the way.
 #[derive(Debug, Clone, PartialEq)]

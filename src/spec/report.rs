@@ -16,7 +16,7 @@ use super::fault::{Fault, Severity, Span};
 pub enum Look {
     /// ASCII without colours: for files, serial consoles, and `NO_COLOR`.
     Plain,
-    /// With colours and lines, for a terminal of this many columns.
+    /// With colours and box-drawing characters, wrapped, for a terminal.
     Terminal {
         /// The terminal's width.
         columns: usize,
@@ -50,7 +50,8 @@ impl Faults {
     #[must_use]
     pub fn render(&self, look: Look) -> String {
         let handler = match look {
-            Look::Plain => GraphicalReportHandler::new_themed(GraphicalTheme::none()).with_width(100),
+            // Wrapping would break `rack[1-4]` at its hyphen, and a line of a log where a search expects it whole.
+            Look::Plain => GraphicalReportHandler::new_themed(GraphicalTheme::none()).with_wrap_lines(false),
             Look::Terminal { columns } => {
                 GraphicalReportHandler::new_themed(GraphicalTheme::unicode()).with_width(columns.max(40))
             }
@@ -61,6 +62,7 @@ impl Faults {
         for fault in self.faults.iter().take(MOST_SHOWN) {
             // Writing to a string can't fail; what miette can't read of the source is left out.
             let _ = handler.render_report(&mut out, &Shown { fault, source: &source, text: &self.text });
+            out.push('\n');
         }
         out.push_str(&self.summary());
         out

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Object, State};
@@ -9,7 +10,7 @@ use crate::name::{DeviceName, HostName, IfName};
 use crate::rdma::Guid;
 
 /// Why a change is made: the place in the spec that asks for it, and what it brings.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Reason(pub String);
 
@@ -20,7 +21,7 @@ impl fmt::Display for Reason {
 }
 
 /// What must hold at the moment of a change, asked of the fabric itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Condition {
     /// No subnet manager other than the spec's is master on the fabric of this port.
@@ -44,7 +45,7 @@ pub enum Condition {
 }
 
 /// A change of one object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// What is changed.
     pub object: Object,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use ipnet::IpNet;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::FilePath;
@@ -13,7 +14,7 @@ use crate::rdma::Guid;
 ///
 /// The order of the variants is the order in which changes are made: what a
 /// reboot will read first, then what runs, from the parent link outwards.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Object {
     /// A regular file or a symbolic link.
@@ -56,6 +57,7 @@ pub enum Object {
         /// The interface.
         link: IfName,
         /// Address and prefix length.
+        #[schemars(with = "String")]
         address: IpNet,
     },
     /// A systemd unit that runs or does not.
@@ -66,7 +68,7 @@ pub enum Object {
 }
 
 /// A program that keeps configuration in files and has to be told to read them.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "each is the program of that name")]
 pub enum ConfigSystem {

@@ -10,27 +10,21 @@ use crate::facts::{Device, Facts, PortFacts};
 use crate::intent::{Intent, PortIntent};
 use crate::plan::Desired;
 use crate::rdma::{Speed, Transport};
-use crate::resolve::select;
+use crate::resolve::{ResolveFault, select};
 use crate::state::{Object, State, States};
 
-/// All checks of a node.
+/// The checks of the hardware that the spec names.
 #[must_use]
-pub fn node(intent: &Intent, facts: &Facts, desired: &Desired, observed: &States, memlocks: &[Memlock]) -> Vec<Check> {
-    let mut checks = Vec::new();
-    for port in &intent.ports {
-        match select(port, facts) {
-            Ok((device, found)) => checks.extend(hardware(port, device, found)),
-            Err(fault) => checks.push(Check::new(
-                "device",
-                port.device.origin.to_string(),
-                false,
-                ["the device is there".into(), fault.to_string(), "see what the host has with `selvedge facts`".into()],
-            )),
-        }
-    }
-    checks.extend(in_effect(desired, observed));
-    checks.extend(memlocks.iter().map(memlock));
-    checks
+pub fn hardware_of(intent: &Intent, facts: &Facts) -> Vec<Check> {
+    let found = intent.ports.iter().filter_map(|port| select(port, facts).ok().map(|found| (port, found)));
+    found.flat_map(|(port, (device, found))| hardware(port, device, found)).collect()
+}
+
+/// Something that the spec asks and this host cannot have.
+#[must_use]
+pub fn unresolved(fault: &ResolveFault) -> Check {
+    let next = fault.help().join("; or ");
+    Check::new("fits-the-host", "spec", false, ["what the spec asks".into(), fault.to_string(), next])
 }
 
 /// The ports as they are now, for the measurements between nodes. A port without an interface is left out.
@@ -95,7 +89,8 @@ fn speed(intent: &PortIntent, port: &PortFacts, object: &str) -> Check {
         None => format!("{gbps} Gb/s"),
     };
     let Some(seen) = rate::parse(&port.rate) else {
-        return Check::new("rate", object, false, [expected, port.rate.clone(), "see `ibstat`".into()]).or(Verdict::Skipped);
+        return Check::new("rate", object, false, [expected, port.rate.clone(), "see `ibstat`".into()])
+            .or(Verdict::Skipped);
     };
     let narrow = width.is_some_and(|width| seen.width < width);
     let next = if narrow {
@@ -111,12 +106,14 @@ fn speed(intent: &PortIntent, port: &PortFacts, object: &str) -> Check {
 
 fn subnet_manager(port: &PortFacts, object: &str) -> Check {
     let seen = if port.sm_lid == 0 { "none".to_owned() } else { format!("at LID {}", port.sm_lid) };
-    let next = "no subnet manager has told this port where it is: see `selvedge sm status`, then the opensm unit's journal";
+    let next =
+        "no subnet manager has told this port where it is: see `selvedge sm status`, then the opensm unit's journal";
     Check::new("subnet-manager", object, port.sm_lid != 0, ["a master".into(), seen, next.into()])
 }
 
 /// What the spec asks for and what is in effect; files and reloads are summed up in one check.
-fn in_effect(desired: &Desired, observed: &States) -> Vec<Check> {
+#[must_use]
+pub fn in_effect(desired: &Desired, observed: &States) -> Vec<Check> {
     let mut checks = Vec::new();
     let mut files_differ = Vec::new();
     for (object, wanted) in &desired.items {
@@ -152,7 +149,8 @@ fn one_in_effect(name: &str, object: &Object, wanted: &State, seen: &State) -> C
 }
 
 /// An MPI or NCCL job registers its buffers as a user, within the limit that its starter passes on.
-fn memlock(memlock: &Memlock) -> Check {
+#[must_use]
+pub fn memlock(memlock: &Memlock) -> Check {
     let seen = memlock.bytes.map_or_else(|| "unlimited".to_owned(), |bytes| format!("{} KiB", bytes / 1024));
     let next = format!(
         "jobs started by {} cannot register large buffers: give its unit a drop-in with LimitMEMLOCK=infinity",

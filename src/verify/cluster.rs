@@ -18,17 +18,41 @@ use crate::spec::{MinBandwidth, Spec, Verify};
 const QUICK: Duration = Duration::from_secs(60);
 const MEASURE: Duration = Duration::from_secs(60);
 
+/// Which kinds of check are made.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one of the words of --only")]
+pub struct Scope {
+    /// Each node on its own.
+    pub node: bool,
+    /// The subnet managers of each fabric.
+    pub sm: bool,
+    /// Full-MTU pings.
+    pub ping: bool,
+    /// RDMA bandwidth and latency.
+    pub perf: bool,
+}
+
 /// How to reach a node.
 pub type Connect<'a> = &'a (dyn Fn(&HostName) -> Result<Remote, CallError> + Sync);
 
-/// Verifies `hosts`. `say` is told what begins.
+/// Is told what begins.
+pub type Say<'a> = &'a (dyn Fn(&str) + Sync);
+
+/// Verifies `hosts`.
 #[must_use]
-pub fn verify(spec: &Spec, text: &SpecText, hosts: &[HostName], connect: Connect<'_>, say: &(dyn Fn(&str) + Sync)) -> Report {
+pub fn verify(
+    spec: &Spec,
+    text: &SpecText,
+    hosts: &[HostName],
+    scope: Scope,
+    connect: Connect<'_>,
+    say: Say<'_>,
+) -> Report {
     say(&format!("checking {} nodes", hosts.len()));
     let mut nodes = Vec::new();
     let mut unreachable = Vec::new();
-    let checked: Vec<_> = thread::scope(|scope| {
-        let start = |host| scope.spawn(move || check(host, text, connect));
+    let checked: Vec<_> = thread::scope(|threads| {
+        let start = |host| threads.spawn(move || check(host, text, connect));
         let threads: Vec<_> = hosts.iter().map(start).collect();
         threads.into_iter().map(thread::ScopedJoinHandle::join).collect()
     });
@@ -41,13 +65,19 @@ pub fn verify(spec: &Spec, text: &SpecText, hosts: &[HostName], connect: Connect
     }
     let mut reports = Vec::new();
     for (network, ends) in by_network(&nodes) {
+        if !(scope.ping || scope.perf) {
+            break;
+        }
         for (from, to) in pairs::ring(ends.len()) {
             let [from, to] = [ends[from], ends[to]];
             say(&format!("{network}: {} -> {}", nodes[from.0].0.node, nodes[to.0].0.node));
-            reports.push(pair(spec, &network, &mut nodes, from, to));
+            reports.push(pair(spec, &network, scope, &mut nodes, from, to));
         }
     }
-    let nodes = nodes.into_iter().map(|(checks, _)| checks).collect();
+    let mut nodes: Vec<NodeChecks> = nodes.into_iter().map(|(checks, _)| checks).collect();
+    if !scope.node {
+        nodes.iter_mut().for_each(|node| node.checks.clear());
+    }
     finish(spec, nodes, reports, unreachable)
 }
 
@@ -71,26 +101,48 @@ fn by_network(nodes: &[(NodeChecks, Remote)]) -> BTreeMap<Label, Vec<(usize, usi
     networks
 }
 
-fn pair(spec: &Spec, network: &Label, nodes: &mut [(NodeChecks, Remote)], from: (usize, usize), to: (usize, usize)) -> PairReport {
+fn pair(
+    spec: &Spec,
+    network: &Label,
+    scope: Scope,
+    nodes: &mut [(NodeChecks, Remote)],
+    from: (usize, usize),
+    to: (usize, usize),
+) -> PairReport {
     let ports = [from, to].map(|(node, port)| nodes[node].0.ports[port].clone());
     let names = [from.0, to.0].map(|node| nodes[node].0.node.clone());
     let object = format!("{} {} -> {} {}", names[0], ports[0].interface, names[1], ports[1].interface);
-    let mut checks = vec![ping(nodes, from, to, &ports, &object)];
+    let mut checks = Vec::new();
     let mut measured = Vec::new();
-    match rdma(nodes, from.0, to.0, &ports) {
-        Ok(run) => {
-            let speed = spec.networks.get(network).and_then(|network| spec.fabrics.get(&network.fabric)).map(|fabric| fabric.speed);
-            checks.extend(speed.into_iter().flat_map(|speed| {
-                run.outcomes.iter().map(move |outcome| (speed, outcome.measured))
-            }).map(|(speed, measured)| match measured {
-                Measured::WriteBw(bandwidth) => judge::bandwidth(&bandwidth, spec.verify.min_bandwidth, speed, &object),
-                Measured::ReadLat(latency) => judge::latency(&latency, spec.verify.max_latency, &object),
-            }));
+    if scope.ping {
+        checks.push(ping(nodes, from, to, &ports, &object));
+    }
+    match scope.perf.then(|| rdma(nodes, from.0, to.0, &ports)) {
+        None => {}
+        Some(Ok(run)) => {
+            let speed = spec
+                .networks
+                .get(network)
+                .and_then(|network| spec.fabrics.get(&network.fabric))
+                .map(|fabric| fabric.speed);
+            checks.extend(
+                speed
+                    .into_iter()
+                    .flat_map(|speed| run.outcomes.iter().map(move |outcome| (speed, outcome.measured)))
+                    .map(|(speed, measured)| match measured {
+                        Measured::WriteBw(bandwidth) => {
+                            judge::bandwidth(&bandwidth, spec.verify.min_bandwidth, speed, &object)
+                        }
+                        Measured::ReadLat(latency) => judge::latency(&latency, spec.verify.max_latency, &object),
+                    }),
+            );
             checks.push(contents(run.contents_right, &object));
             checks.extend(run.outcomes.iter().filter_map(|outcome| judge::proof(outcome, run.mtu, &object)));
             measured.extend(run.outcomes.iter().map(|outcome| outcome.measured));
         }
-        Err(why) => checks.push(Check::new("rdma", &object, false, ["RDMA WRITE and READ complete".into(), why.0, why.1])),
+        Some(Err(why)) => {
+            checks.push(Check::new("rdma", &object, false, ["RDMA WRITE and READ complete".into(), why.0, why.1]))
+        }
     }
     let [from, to] = names;
     PairReport { network: network.clone(), from, to, checks, measured }
@@ -102,7 +154,13 @@ fn contents(right: bool, object: &str) -> Check {
     Check::new("contents", object, right, ["the bytes sent".into(), seen.into(), next.into()])
 }
 
-fn ping(nodes: &mut [(NodeChecks, Remote)], from: (usize, usize), to: (usize, usize), ports: &[CheckedPort; 2], object: &str) -> Check {
+fn ping(
+    nodes: &mut [(NodeChecks, Remote)],
+    from: (usize, usize),
+    to: (usize, usize),
+    ports: &[CheckedPort; 2],
+    object: &str,
+) -> Check {
     let request = Ping { interface: ports[0].interface.clone(), address: ports[1].address, mtu: ports[0].mtu };
     match nodes[from.0].1.call(Request::Ping(request), QUICK, &mut |_| {}) {
         Ok(Reply::Ping(result)) => {
@@ -199,7 +257,8 @@ fn unexpected(answer: &Answer) -> Why {
 
 fn finish(spec: &Spec, nodes: Vec<NodeChecks>, pairs: Vec<PairReport>, unreachable: Vec<Unreachable>) -> Report {
     let thresholds = thresholds(&spec.verify);
-    let mut report = Report { cluster: spec.cluster.name.clone(), thresholds, nodes, pairs, unreachable, verdict: Verdict::Pass };
+    let mut report =
+        Report { cluster: spec.cluster.name.clone(), thresholds, nodes, pairs, unreachable, verdict: Verdict::Pass };
     let worst = report.checks().map(|check| check.verdict).max().unwrap_or(Verdict::Skipped);
     report.verdict = if report.unreachable.is_empty() { worst } else { Verdict::Fail };
     report

@@ -28,7 +28,8 @@ pub fn bandwidth(measured: &Bandwidth, threshold: MinBandwidth, speed: Speed, ob
         MinBandwidth::BytesPerSecond(_) => format!("at least {}", gb_per_s(floor)),
     };
     let seen = format!("{} ({:.2} MiB/s as perftest counts)", gb_per_s(measured.gb_per_s()), measured.mib_per_s());
-    let next = "look at rate, width, error counters and PCIe link of both ends; if both are as they should be, swap the cable";
+    let next =
+        "look at rate, width, error counters and PCIe link of both ends; if both are as they should be, swap the cable";
     Check::new("write-bw", object, measured.gb_per_s() >= floor, [expected, seen, next.into()])
 }
 
@@ -38,7 +39,8 @@ pub fn latency(measured: &Latency, threshold: Duration, object: &str) -> Check {
     let most_us = threshold.as_secs_f64() * 1e6;
     let expected = format!("typical at most {most_us:.2} us");
     let seen = format!("typical {:.2} us, 99 % {:.2} us", measured.typical_us, measured.p99_us);
-    let next = "look at CPU frequency governor and idle states, at NUMA placement of the HCA, and at other traffic on the way";
+    let next =
+        "look at CPU frequency governor and idle states, at NUMA placement of the HCA, and at other traffic on the way";
     Check::new("read-lat", object, measured.typical_us <= most_us, [expected, seen, next.into()])
 }
 
@@ -48,7 +50,8 @@ pub fn proof(outcome: &Outcome, mtu: u32, object: &str) -> Option<Check> {
     let Measured::WriteBw(bandwidth) = outcome.measured else { return None };
     let proof = prove(&outcome.before, &outcome.after, Direction::Sent, bandwidth.bytes(), mtu);
     let expected = "the port's counters moved by the bytes sent, its network interfaces' did not".to_owned();
-    let next = "see the counters under /sys/class/infiniband/DEVICE/ports/PORT/counters while measuring again".to_owned();
+    let next =
+        "see the counters under /sys/class/infiniband/DEVICE/ports/PORT/counters while measuring again".to_owned();
     Some(Check::new("rdma", object, proof.holds(), [expected, proof.to_string(), next]))
 }
 
@@ -58,7 +61,12 @@ fn gb_per_s(value: f64) -> String {
 
 /// A full-MTU ping. When it fails: interface, then subnet manager, then firewall, in that order.
 #[must_use]
-pub fn ping(result: &PingResult, from: (&NodeChecks, &CheckedPort), to: (&NodeChecks, &CheckedPort), object: &str) -> Check {
+pub fn ping(
+    result: &PingResult,
+    from: (&NodeChecks, &CheckedPort),
+    to: (&NodeChecks, &CheckedPort),
+    object: &str,
+) -> Check {
     let expected = format!("{} bytes, unfragmented, answered", from.1.mtu);
     let next = if result.answered { String::new() } else { why_no_answer(from, to) };
     Check::new("ping", object, result.answered, [expected, result.said.clone(), next])

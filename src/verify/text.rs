@@ -17,7 +17,12 @@ pub fn render(report: &Report, all: bool) -> String {
         Verdict::Skipped => "not fully verified: some checks could not be made",
         Verdict::Fail => "NOT verified",
     };
-    let _ = writeln!(out, "{}: {verdict}: {nodes} nodes, {} pairs, {checks} checks, {failed} failed", report.cluster, report.pairs.len());
+    let _ = writeln!(
+        out,
+        "{}: {verdict}: {nodes} nodes, {} pairs, {checks} checks, {failed} failed",
+        report.cluster,
+        report.pairs.len()
+    );
     for threshold in &report.thresholds {
         let _ = writeln!(out, "  threshold: {threshold}");
     }

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 const PRELOAD: &str = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so";
 
 /// What is missing of the programs that these tests run.
-pub fn missing() -> Vec<&'static str> {
+pub(crate) fn missing() -> Vec<&'static str> {
     let found = |program: &str| {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path).chain(["/usr/sbin".into()]).any(|dir: PathBuf| dir.join(program).is_file())
@@ -41,14 +41,14 @@ impl Drop for Process {
 }
 
 /// Hosts `node01` to `nodeNN` on one switch, `leaf01`.
-pub struct Fabric {
+pub(crate) struct Fabric {
     managers: Vec<(u8, Process)>,
     _ibsim: Process,
     dir: TempDir,
 }
 
 /// The port GUID of a host; ibsim gives port 1 the node's GUID plus one.
-pub fn guid(host: u8) -> Guid {
+pub(crate) fn guid(host: u8) -> Guid {
     Guid(node_guid(host) + 1)
 }
 
@@ -72,7 +72,7 @@ fn net(hosts: u8) -> String {
 
 impl Fabric {
     /// Starts one without a manager.
-    pub fn start(hosts: u8) -> Self {
+    pub(crate) fn start(hosts: u8) -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("fabric.net"), net(hosts)).unwrap();
         let log = File::create(dir.path().join("ibsim.log")).unwrap();
@@ -91,12 +91,12 @@ impl Fabric {
     }
 
     /// Where this fabric's files are.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
 
     /// A program that finds itself on a host of the fabric.
-    pub fn command(&self, host: u8, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    pub(crate) fn command(&self, host: u8, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command
             .current_dir(self.path())
@@ -108,19 +108,19 @@ impl Fabric {
     }
 
     /// Runs a program of infiniband-diags on a host.
-    pub fn run(&self, host: u8, program: &str, arguments: &[&str]) -> Output {
+    pub(crate) fn run(&self, host: u8, program: &str, arguments: &[&str]) -> Output {
         self.command(host, program).args(arguments).output().unwrap()
     }
 
     /// The same, for its standard output.
-    pub fn text(&self, host: u8, program: &str, arguments: &[&str]) -> String {
+    pub(crate) fn text(&self, host: u8, program: &str, arguments: &[&str]) -> String {
         let output = self.run(host, program, arguments);
         assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 
     /// Starts opensm on a host with a configuration and partitions.
-    pub fn manage(&mut self, host: u8, config: &str, partitions: &str) {
+    pub(crate) fn manage(&mut self, host: u8, config: &str, partitions: &str) {
         let home = self.path().join(format!("node{host:02}"));
         fs::create_dir_all(&home).unwrap();
         fs::write(home.join("opensm.conf"), config).unwrap();
@@ -142,23 +142,23 @@ impl Fabric {
     }
 
     /// What a host's opensm has written to its standard output and error.
-    pub fn log(&self, host: u8) -> String {
+    pub(crate) fn log(&self, host: u8) -> String {
         fs::read_to_string(self.path().join(format!("node{host:02}/log"))).unwrap_or_default()
     }
 
     /// Ends a host's opensm as a crash does.
-    pub fn kill(&mut self, host: u8) {
+    pub(crate) fn kill(&mut self, host: u8) {
         self.managers.retain(|(h, _)| *h != host);
     }
 
     /// Sends a signal to a host's opensm.
-    pub fn signal(&self, host: u8, signal: &str) {
+    pub(crate) fn signal(&self, host: u8, signal: &str) {
         let (_, process) = self.managers.iter().find(|(h, _)| *h == host).unwrap();
         assert!(Command::new("kill").args([signal, &process.0.id().to_string()]).status().unwrap().success());
     }
 
     /// What `sminfo` says of a host's manager, seen from another: its priority and state.
-    pub fn sminfo(&self, from: u8, host: u8) -> Option<(u8, String)> {
+    pub(crate) fn sminfo(&self, from: u8, host: u8) -> Option<(u8, String)> {
         let route = if from == host { "0".to_owned() } else { format!("0,1,{host}") };
         let output = self.run(from, "sminfo", &["-t", "200", "-D", &route]);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -167,7 +167,7 @@ impl Fabric {
     }
 
     /// Waits until `sminfo` says so.
-    pub fn wait_for(&self, from: u8, host: u8, state: &str) {
+    pub(crate) fn wait_for(&self, from: u8, host: u8, state: &str) {
         wait(&format!("node{host:02} to be {state}"), Duration::from_secs(20), || {
             self.sminfo(from, host).is_some_and(|(_, s)| s == state)
         });
@@ -175,7 +175,7 @@ impl Fabric {
 }
 
 /// Polls until it is so.
-pub fn wait(what: &str, most: Duration, mut so: impl FnMut() -> bool) {
+pub(crate) fn wait(what: &str, most: Duration, mut so: impl FnMut() -> bool) {
     let deadline = Instant::now() + most;
     while !so() {
         assert!(Instant::now() < deadline, "waited {} s for {what}", most.as_secs());

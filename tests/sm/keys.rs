@@ -11,7 +11,7 @@ use selvedge::spec::FabricMtu;
 use crate::fabric::guid;
 
 /// What node `host` is to run, by its place in the spec.
-pub fn intent(host: u8, place: usize, mtu: FabricMtu) -> ManagerIntent {
+pub(crate) fn intent(host: u8, place: usize, mtu: FabricMtu) -> ManagerIntent {
     ManagerIntent {
         fabric: "compute".parse().unwrap(),
         guid: guid(host),
@@ -22,7 +22,7 @@ pub fn intent(host: u8, place: usize, mtu: FabricMtu) -> ManagerIntent {
 }
 
 /// The file whose path ends so.
-pub fn content(files: &[RenderedFile], end: &str) -> String {
+pub(crate) fn content(files: &[RenderedFile], end: &str) -> String {
     files.iter().find(|f| f.path.as_str().ends_with(end)).unwrap().content.clone()
 }
 
@@ -48,7 +48,7 @@ fn not_read_back(text: &str) -> Vec<String> {
     wrong
 }
 
-pub fn every_rendered_key_and_value_is_opensms_own() {
+pub(crate) fn every_rendered_key_and_value_is_opensms_own() {
     for (place, mtu) in [(0, FabricMtu::B2048), (13, FabricMtu::B4096)] {
         let files = files(&intent(1, place, mtu), "/usr/sbin/opensm").unwrap();
         assert_eq!(not_read_back(&content(&files, "/compute.conf")), [""; 0]);
@@ -58,7 +58,7 @@ pub fn every_rendered_key_and_value_is_opensms_own() {
     assert_eq!(not_read_back(&content(&files(&intent, "/usr/sbin/opensm").unwrap(), "/compute.conf")), [""; 0]);
 }
 
-pub fn a_misspelt_key_is_caught() {
+pub(crate) fn a_misspelt_key_is_caught() {
     let mut document = document(&intent(1, 0, FabricMtu::B2048)).unwrap();
     document.push("polling_retry_numbr", "3", "").unwrap();
     let text: String = document.entries().iter().map(|e| format!("{} {}\n", e.key, e.value)).collect();
@@ -66,7 +66,7 @@ pub fn a_misspelt_key_is_caught() {
     assert!(wrong.iter().all(|w| w.contains("polling_retry_numbr")) && !wrong.is_empty(), "{wrong:?}");
 }
 
-pub fn systemd_takes_the_unit() {
+pub(crate) fn systemd_takes_the_unit() {
     let files = files(&intent(1, 0, FabricMtu::B2048), "/usr/sbin/opensm").unwrap();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("selvedge-opensm-compute.service");

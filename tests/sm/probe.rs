@@ -24,7 +24,7 @@ fn expected(by_guid: bool) -> Expected {
 }
 
 /// When this process is the probe: asks, prints and ends.
-pub fn run_if_probe() {
+pub(crate) fn run_if_probe() {
     let Some(how) = std::env::var_os(PROBE) else { return };
     let patience = Patience::default();
     let report = status(&"ibsim0".parse().unwrap(), 1, &expected(how != "by-name"), &patience);
@@ -49,19 +49,19 @@ fn print(report: &StatusReport, text: bool) {
 }
 
 /// What the probe said.
-pub struct Said {
-    pub exit_code: i32,
-    pub json: serde_json::Value,
+pub(crate) struct Said {
+    pub(crate) exit_code: i32,
+    pub(crate) json: serde_json::Value,
 }
 
 impl Said {
     /// The problems found, in order.
-    pub fn problems(&self) -> Vec<&str> {
+    pub(crate) fn problems(&self) -> Vec<&str> {
         self.json["findings"].as_array().unwrap().iter().map(|f| f["problem"].as_str().unwrap()).collect()
     }
 
     /// Role, node, priority, state of each manager.
-    pub fn managers(&self) -> Vec<String> {
+    pub(crate) fn managers(&self) -> Vec<String> {
         let word = |v: &serde_json::Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
         let rows = self.json["managers"].as_array().unwrap().iter();
         rows.map(|m| ["role", "node", "priority", "state"].map(|k| word(&m[k])).join(" ")).collect()
@@ -73,12 +73,12 @@ fn run(fabric: &Fabric, host: u8, how: &str) -> Output {
 }
 
 /// Asks from a host.
-pub fn ask(fabric: &Fabric, host: u8) -> Said {
+pub(crate) fn ask(fabric: &Fabric, host: u8) -> Said {
     ask_as(fabric, host, "json")
 }
 
 /// Asks from a host, knowing the managers by name alone (`by-name`) or by GUID.
-pub fn ask_as(fabric: &Fabric, host: u8, how: &str) -> Said {
+pub(crate) fn ask_as(fabric: &Fabric, host: u8, how: &str) -> Said {
     let output = run(fabric, host, how);
     let json = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| {
         panic!("{e}: {} {}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
@@ -87,6 +87,6 @@ pub fn ask_as(fabric: &Fabric, host: u8, how: &str) -> Said {
 }
 
 /// The table for a person.
-pub fn ask_text(fabric: &Fabric, host: u8) -> String {
+pub(crate) fn ask_text(fabric: &Fabric, host: u8) -> String {
     String::from_utf8(run(fabric, host, "text").stdout).unwrap()
 }

@@ -22,7 +22,7 @@ fn value(text: &str, name: &str) -> String {
     line.trim_start_matches('.').trim().to_owned()
 }
 
-pub fn attributes_read_as_smpquery_reads_them() {
+pub(crate) fn attributes_read_as_smpquery_reads_them() {
     let mut fabric = Fabric::start(3);
     managed::start(&mut fabric, 1, 0, FabricMtu::B2048);
     fabric.wait_for(3, 1, "SMINFO_MASTER");

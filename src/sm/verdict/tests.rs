@@ -32,6 +32,7 @@ fn port(n: u8, says: Says) -> SeenPort {
         node_type: NodeType::Ca,
         description: describe(&format!("node0{n} mlx5_0")),
         lid: n.into(),
+        master_sm_lid: 1,
         path: vec![1, n],
         says,
     }
@@ -95,7 +96,10 @@ fn each_state_of_the_two_managers_has_its_finding() {
         ([runs(MASTER, 14), runs(STANDBY, 3)], vec![warning(Problem::WrongPriority, "node02.cluster")]),
         (
             [runs(STANDBY, 14), runs(MASTER, 13)],
-            vec![warning(Problem::PrimaryNotMaster, "node01"), warning(Problem::StaleMasterLid, "0x0000000000000104")],
+            vec![
+                warning(Problem::PrimaryNotMaster, "node01"),
+                warning(Problem::StaleMasterLid, "node02 mlx5_0 (0x0000000000000102, LID 2)"),
+            ],
         ),
     ];
     for ([one, two], wanted) in table {
@@ -140,4 +144,17 @@ fn a_port_without_a_link_can_say_nothing_of_the_fabric() {
     alone.local.state = PortState::Down;
     alone.local.physical_state = PhysicalState::Polling;
     assert_eq!(problems(&alone), [bad(Problem::LocalPortDown, "0x0000000000000104")]);
+}
+
+#[test]
+fn ports_that_were_told_of_another_master_are_counted() {
+    let mut moved = seen([runs(MASTER, 14), runs(STANDBY, 13), NONE, NONE]);
+    moved.ports[2].master_sm_lid = 2;
+    let findings = judge(&moved, &expected());
+    assert_eq!(findings.len(), 1);
+    assert_eq!(
+        findings[0].message,
+        "1 of 4 ports were told of another master than node01 mlx5_0 (0x0000000000000101, LID 1), \
+         for one node03 mlx5_0 (0x0000000000000103, LID 3): LID 2"
+    );
 }

@@ -20,15 +20,15 @@ struct Numbers {
 }
 
 pub(super) fn check(c: &mut Check<'_>, roster: &Roster) {
-    let mut numbers = Vec::with_capacity(c.draft.nodes.len());
-    for (index, group) in c.draft.nodes.iter().enumerate() {
+    let mut numbers = Vec::with_capacity(c.draft.nodes.all.len());
+    for (index, group) in c.draft.nodes.all.iter().enumerate() {
         // A group without ports needs no addresses: its hosts may have any name.
-        let read = if group.ports.is_empty() { None } else { group_numbers(c, roster, index, group) };
+        let read = if group.ports.all.is_empty() { None } else { group_numbers(c, roster, index, group) };
         numbers.push(read);
     }
-    for (group, numbers) in c.draft.nodes.iter().zip(&numbers) {
+    for (group, numbers) in c.draft.nodes.all.iter().zip(&numbers) {
         let Some(numbers) = numbers else { continue };
-        for port in &group.ports {
+        for port in &group.ports.all {
             limits(c, roster, group, port, numbers);
         }
     }
@@ -67,7 +67,7 @@ fn group_numbers(c: &mut Check<'_>, roster: &Roster, index: usize, group: &Group
 
 fn limits(c: &mut Check<'_>, roster: &Roster, group: &GroupDraft, port: &PortDraft, numbers: &Numbers) {
     let Some(name) = &port.network else { return };
-    let Some(cidr) = c.draft.networks.get(&name.value).and_then(|network| network.cidr.as_ref()) else { return };
+    let Some(cidr) = c.draft.networks.all.get(&name.value).and_then(|network| network.cidr.as_ref()) else { return };
     let Some(hosts) = &group.hosts else { return };
     let mut found: Vec<AddressError> = Vec::new();
     for (number, host) in numbers.least.into_iter().chain(numbers.most) {
@@ -120,8 +120,8 @@ fn beyond(e: &AddressError, network: &Label) -> String {
 /// Hosts with one number in one network. Rails of the same groups are looked at once for all.
 fn collisions(c: &mut Check<'_>, roster: &Roster, numbers: &[Option<Numbers>]) {
     let mut groups_of: BTreeMap<&Label, Vec<usize>> = BTreeMap::new();
-    for (index, group) in c.draft.nodes.iter().enumerate() {
-        for Located { value, .. } in group.ports.iter().filter_map(|port| port.network.as_ref()) {
+    for (index, group) in c.draft.nodes.all.iter().enumerate() {
+        for Located { value, .. } in group.ports.all.iter().filter_map(|port| port.network.as_ref()) {
             let groups = groups_of.entry(value).or_default();
             if groups.last() != Some(&index) {
                 groups.push(index);
@@ -166,7 +166,7 @@ fn collisions_among(
             }
         }
         let Some((number, earlier, host)) = first else { continue };
-        let Some(hosts) = c.draft.nodes.get(index).and_then(|group| group.hosts.as_ref()) else { continue };
+        let Some(hosts) = c.draft.nodes.all.get(index).and_then(|group| group.hosts.as_ref()) else { continue };
         let more = if count > 1 { format!(" (and {} more like them)", count - 1) } else { String::new() };
         let mut fault = Fault::new(
             Code::NumberCollision,
@@ -182,7 +182,8 @@ fn collisions_among(
             "`numbering = \"position\"` counts the hosts of a group from 1, and `offset` shifts a group past another",
         );
         let other = roster.group_of(earlier);
-        if let Some(other) = c.draft.nodes.get(other).and_then(|group| group.hosts.as_ref()).filter(|_| other != index)
+        if let Some(other) =
+            c.draft.nodes.all.get(other).and_then(|group| group.hosts.as_ref()).filter(|_| other != index)
         {
             fault = fault.also(other.span, "by these");
         }

@@ -10,7 +10,7 @@ use crate::spec::fault::{Code, Fault, Located};
 use crate::spec::model::MinBandwidth;
 
 pub(super) fn check(c: &mut Check<'_>) {
-    for (name, fabric) in &c.draft.fabrics {
+    for (name, fabric) in &c.draft.fabrics.all {
         if let Some(Located { value: transport, span }) = &fabric.transport {
             speed_of_transport(c, fabric, *transport);
             match transport {

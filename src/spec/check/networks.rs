@@ -1,5 +1,7 @@
 //! Networks: their fabric, mode and MTU, and that no two of them share addresses.
 
+use std::collections::BTreeSet;
+
 use ipnet::IpNet;
 
 use super::{Check, names};
@@ -17,10 +19,13 @@ const IPV4_MTU: u32 = 68;
 const IPV6_MTU: u32 = 1280;
 
 pub(super) fn check(c: &mut Check<'_>) {
-    for network in c.draft.networks.values() {
+    for network in c.draft.networks.all.values() {
         let Some(name) = &network.fabric else { continue };
-        let Some(fabric) = c.draft.fabrics.get(&name.value) else {
-            let help = c.suggest(name.value.as_str(), names(&c.draft.fabrics), "the fabrics are");
+        let Some(fabric) = c.draft.fabrics.all.get(&name.value) else {
+            if !c.draft.fabrics.whole {
+                continue;
+            }
+            let help = c.suggest(name.value.as_str(), names(&c.draft.fabrics.all), "the fabrics are");
             c.faults.push(
                 Fault::new(Code::UnknownFabric, name.span, format!("there is no fabric `{}`", name.value))
                     .label("unknown fabric")
@@ -31,7 +36,7 @@ pub(super) fn check(c: &mut Check<'_>) {
         mode_on_roce(c, network, fabric, &name.value);
         mtu_of_mode(c, network, fabric);
     }
-    for network in c.draft.networks.values() {
+    for network in c.draft.networks.all.values() {
         mtu_of_ip(c, network);
     }
     overlaps(c);
@@ -111,7 +116,7 @@ fn mtu_of_ip(c: &mut Check<'_>, network: &NetworkDraft) {
 /// Two networks are apart or one holds the other: in the order of their first
 /// addresses, wider first, each that overlaps comes while its holder is the current one.
 fn overlaps(c: &mut Check<'_>) {
-    let networks = c.draft.networks.iter();
+    let networks = c.draft.networks.all.iter();
     let mut all: Vec<_> = networks.filter_map(|(name, network)| Some((network.cidr.as_ref()?, name))).collect();
     all.sort_by_key(|(cidr, _)| (cidr.value.network(), cidr.value.prefix_len()));
     let mut holder = None;
@@ -136,10 +141,20 @@ fn overlaps(c: &mut Check<'_>) {
     }
 }
 
+/// Says nothing where a port could not be read or names a network that is not there: it may be this one.
 fn unused(c: &mut Check<'_>) {
-    let ports = c.draft.nodes.iter().flat_map(|group| &group.ports);
-    let used: std::collections::BTreeSet<_> = ports.filter_map(|port| Some(&port.network.as_ref()?.value)).collect();
-    for (name, network) in c.draft.networks.iter().filter(|(name, _)| !used.contains(name)) {
+    let groups = &c.draft.nodes;
+    let mut used = BTreeSet::new();
+    for port in groups.all.iter().flat_map(|group| &group.ports.all) {
+        match &port.network {
+            Some(name) if c.draft.networks.all.contains_key(&name.value) => used.insert(&name.value),
+            _ => return,
+        };
+    }
+    if !groups.whole || groups.all.iter().any(|group| !group.ports.whole) {
+        return;
+    }
+    for (name, network) in c.draft.networks.all.iter().filter(|(name, _)| !used.contains(name)) {
         c.faults.push(
             Fault::new(Code::UnusedNetwork, network.at, format!("no port is in network `{name}`"))
                 .label("no ports")

@@ -10,8 +10,8 @@ use crate::spec::fault::{Code, Fault, Located, Span};
 use crate::spec::model::DeviceSelector;
 
 pub(super) fn check(c: &mut Check<'_>) {
-    for group in &c.draft.nodes {
-        for port in &group.ports {
+    for group in &c.draft.nodes.all {
+        for port in &group.ports.all {
             known_network(c, port);
             guid_of_one_host(c, group, port);
         }
@@ -24,10 +24,10 @@ pub(super) fn check(c: &mut Check<'_>) {
 
 fn known_network(c: &mut Check<'_>, port: &PortDraft) {
     let Some(network) = &port.network else { return };
-    if c.draft.networks.contains_key(&network.value) {
+    if !c.draft.networks.whole || c.draft.networks.all.contains_key(&network.value) {
         return;
     }
-    let help = c.suggest(network.value.as_str(), names(&c.draft.networks), "the networks are");
+    let help = c.suggest(network.value.as_str(), names(&c.draft.networks.all), "the networks are");
     c.faults.push(
         Fault::new(Code::UnknownNetwork, network.span, format!("there is no network `{}`", network.value))
             .label("unknown network")
@@ -54,7 +54,7 @@ fn guid_of_one_host(c: &mut Check<'_>, group: &GroupDraft, port: &PortDraft) {
 }
 
 fn devices(c: &mut Check<'_>, group: &GroupDraft) {
-    let all = group.ports.iter().filter_map(|port| {
+    let all = group.ports.all.iter().filter_map(|port| {
         let (device, number) = (port.device.as_ref()?, port.port.as_ref()?);
         let key = match &device.value {
             DeviceSelector::Name(name) => format!("port {} of {name}", number.value),
@@ -73,10 +73,11 @@ fn devices(c: &mut Check<'_>, group: &GroupDraft) {
 
 /// A GUID is one port in the world, whichever group names it.
 fn guids(c: &mut Check<'_>) {
-    let all = c.draft.nodes.iter().flat_map(|group| &group.ports).filter_map(|port| match port.device.as_ref()? {
-        Located { value: DeviceSelector::Guid(guid), span } => Some((*guid, *span)),
-        _ => None,
-    });
+    let all =
+        c.draft.nodes.all.iter().flat_map(|group| &group.ports.all).filter_map(|port| match port.device.as_ref()? {
+            Located { value: DeviceSelector::Guid(guid), span } => Some((*guid, *span)),
+            _ => None,
+        });
     twice(c, all, Code::DuplicateDevicePort, |guid| {
         (
             format!("the port {guid} is here twice"),
@@ -86,7 +87,7 @@ fn guids(c: &mut Check<'_>) {
 }
 
 fn interfaces(c: &mut Check<'_>, group: &GroupDraft) {
-    let all = group.ports.iter().filter_map(|port| {
+    let all = group.ports.all.iter().filter_map(|port| {
         let interface = port.interface.as_ref()?;
         Some((interface.value.as_str(), interface.span))
     });
@@ -96,7 +97,7 @@ fn interfaces(c: &mut Check<'_>, group: &GroupDraft) {
 }
 
 fn networks(c: &mut Check<'_>, group: &GroupDraft) {
-    let all = group.ports.iter().filter_map(|port| {
+    let all = group.ports.all.iter().filter_map(|port| {
         let network = port.network.as_ref()?;
         Some((network.value.as_str(), network.span))
     });

@@ -8,9 +8,9 @@ use std::str::FromStr;
 
 use super::{Decoder, Tree, Value, leaf, place};
 use crate::name::NameError;
-use crate::spec::draft::Read;
+use crate::spec::draft::{Named, Read, Rows};
 use crate::spec::fault::{Code, Fault, Located, Span};
-use crate::spec::keys::Table;
+use crate::spec::keys::{Need, Table};
 use crate::spec::nearest::did_you_mean;
 
 /// One table: its values, and the keys it may have.
@@ -48,6 +48,12 @@ impl<'a, 't> Fields<'a, 't> {
     pub(super) fn get(&self, key: &str) -> Option<&'a Value<'t>> {
         debug_assert!(self.table.key(key).is_some(), "{key} is not in the key table of {}", self.table.title);
         self.values.get(key)
+    }
+
+    /// Whether the key is left out and may be.
+    fn may_lack(&self, key: &str) -> bool {
+        let required = self.table.key(key).is_some_and(|key| matches!(key.need, Need::Required));
+        self.get(key).is_none() && !required
     }
 
     /// A key that may be left out.
@@ -99,22 +105,24 @@ impl<'a, 't> Fields<'a, 't> {
         d: &mut Decoder<'t>,
         key: &str,
         table: &'static Table,
-        read: impl Fn(&mut Decoder<'t>, &Fields<'a, 't>, Span) -> Option<T>,
-    ) -> BTreeMap<N, T>
+        read: impl Fn(&mut Decoder<'t>, &Fields<'a, 't>, Span) -> T,
+    ) -> Named<N, T>
     where
         N: FromStr<Err = NameError> + Ord,
     {
-        let mut all = BTreeMap::new();
-        let Some(values) = self.get(key).and_then(|value| leaf::table(d, value)) else { return all };
+        let mut named = Named { all: BTreeMap::new(), whole: self.may_lack(key) };
+        let Some(values) = self.get(key).and_then(|value| leaf::table(d, value)) else { return named };
         for (name, value) in values {
             let at = place(name);
             let parsed = leaf::name_at::<N>(d, name.get_ref(), at);
             let Some(fields) = Fields::of(d, value, at, table) else { continue };
-            if let (Some(entry), Some(name)) = (read(d, &fields, at), parsed) {
-                all.insert(name, entry);
+            let entry = read(d, &fields, at);
+            if let Some(name) = parsed {
+                named.all.insert(name, entry);
             }
         }
-        all
+        named.whole = named.all.len() == values.len();
+        named
     }
 
     /// An array of tables: `[[key]]`.
@@ -124,14 +132,17 @@ impl<'a, 't> Fields<'a, 't> {
         key: &str,
         table: &'static Table,
         read: impl Fn(&mut Decoder<'t>, &Fields<'a, 't>, Span) -> T,
-    ) -> Vec<T> {
-        let Some(rows) = self.get(key).and_then(|value| leaf::array(d, value)) else { return Vec::new() };
+    ) -> Rows<T> {
+        let Some(rows) = self.get(key).and_then(|value| leaf::array(d, value)) else {
+            return Rows { all: Vec::new(), whole: self.may_lack(key) };
+        };
         let mut all = Vec::with_capacity(rows.len());
         for row in rows {
             if let Some(fields) = Fields::of(d, row, place(row), table) {
                 all.push(read(d, &fields, place(row)));
             }
         }
-        all
+        let whole = all.len() == rows.len();
+        Rows { all, whole }
     }
 }

@@ -9,6 +9,8 @@ mod parts;
 mod values;
 pub(super) mod words;
 
+use std::collections::BTreeSet;
+
 use toml::Spanned;
 use toml::de::{DeArray as Array, DeTable as Tree, DeValue};
 
@@ -54,7 +56,7 @@ pub(super) fn decode(text: &str) -> Decoded {
     };
     let whole = syntax.is_empty();
     if !whole {
-        d.faults.retain(|fault| !follows_from(fault, &syntax, text));
+        drop_echoes(&mut d.faults, &syntax, text);
         d.faults.extend(syntax);
     }
     Decoded { draft, faults: d.faults, whole }
@@ -63,13 +65,23 @@ pub(super) fn decode(text: &str) -> Decoded {
 fn syntax_fault(text: &str, e: &toml::de::Error) -> Fault {
     let span = e.span().map_or_else(|| Span { start: text.len(), end: text.len() }, Span::from);
     let message = e.message().lines().collect::<Vec<_>>().join("; ");
-    Fault::new(Code::Syntax, span, format!("this is not TOML: {message}"))
+    let help = match () {
+        () if message.contains("duplicate key") => "a key, and a table, stands once",
+        () if message.contains("array table") => "an array of tables has two brackets at each end: `[[nodes]]`",
+        () if ["string", "float", "integer", "value", "date", "bool"].iter().any(|word| message.contains(word)) => {
+            "a text, an address and a quantity with its unit are written in quotes, on one line: `cidr = \"10.0.0.0/16\"`"
+        }
+        () => "a line is a table's header, `[networks.compute]`, or a key and its value, `mtu = 2044`",
+    };
+    Fault::new(Code::Syntax, span, format!("this is not TOML: {message}")).help(help)
 }
 
-/// Whether a fault may only be an echo of a syntax fault: on its line, or about something not found.
-fn follows_from(fault: &Fault, syntax: &[Fault], text: &str) -> bool {
-    let line = |at: usize| text.bytes().take(at).filter(|b| *b == b'\n').count();
-    fault.code == Code::MissingKey || syntax.iter().any(|s| line(s.span.start) == line(fault.span.start))
+/// Drops what may only be an echo of a syntax fault: faults on its line, and of things not found.
+fn drop_echoes(faults: &mut Vec<Fault>, syntax: &[Fault], text: &str) {
+    let ends: Vec<_> = text.match_indices('\n').map(|(at, _)| at).collect();
+    let line = |at: usize| ends.partition_point(|end| *end < at);
+    let broken: BTreeSet<_> = syntax.iter().map(|fault| line(fault.span.start)).collect();
+    faults.retain(|fault| fault.code != Code::MissingKey && !broken.contains(&line(fault.span.start)));
 }
 
 /// Whether the text is of our version. Nothing else is judged if it is of another.
@@ -82,9 +94,11 @@ fn version(d: &mut Decoder<'_>, tree: &Tree<'_>) -> bool {
     }
     let this = env!("CARGO_PKG_VERSION");
     let help = if number > VERSION {
-        format!("selvedge {this} reads version {VERSION}; a later selvedge reads later versions")
+        format!(
+            "this selvedge {this} reads version {VERSION}: use the selvedge that the spec was written for, or a later one"
+        )
     } else {
-        format!("the first version is 1: selvedge 0.1.0 and later read it, this {this} too")
+        format!("the first version is 1, and this selvedge {this} reads it: `version = 1`")
     };
     d.faults.push(
         Fault::new(Code::UnsupportedVersion, place(value), format!("version {number} of the spec can't be read"))

@@ -13,8 +13,8 @@ use crate::spec::model::{
     ConfigChoice, DeviceSelector, FabricMtu, HostException, ModeChoice, ModuleOption, MtuChoice, Numbering, Topology,
 };
 
-pub(super) fn fabric<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> Option<FabricDraft> {
-    Some(FabricDraft {
+pub(super) fn fabric<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> FabricDraft {
+    FabricDraft {
         at,
         transport: fields.required(d, "transport", |d, v| leaf::word(d, v, words::TRANSPORTS)),
         speed: fields.required(d, "speed", values::speed),
@@ -22,7 +22,7 @@ pub(super) fn fabric<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span)
         mtu: fields.or(d, "mtu", FabricMtu::default(), values::fabric_mtu),
         mtu_given: fields.get("mtu").is_some(),
         manager: fields.get("subnet-manager").map(|v| manager(d, v)),
-    })
+    }
 }
 
 fn manager<'t>(d: &mut Decoder<'t>, value: &Value<'t>) -> ManagerDraft {
@@ -37,14 +37,14 @@ fn manager<'t>(d: &mut Decoder<'t>, value: &Value<'t>) -> ManagerDraft {
     }
 }
 
-pub(super) fn network<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> Option<NetworkDraft> {
-    Some(NetworkDraft {
+pub(super) fn network<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> NetworkDraft {
+    NetworkDraft {
         at,
         fabric: fields.required(d, "fabric", leaf::name),
         cidr: fields.required(d, "cidr", values::cidr),
         mode: fields.or(d, "mode", ModeChoice::Auto, |d, v| leaf::word(d, v, words::MODES)),
         mtu: fields.or(d, "mtu", MtuChoice::Max, values::mtu),
-    })
+    }
 }
 
 pub(super) fn group<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, _: Span) -> GroupDraft {
@@ -114,9 +114,9 @@ fn selector<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> Read<
     }
 }
 
-pub(super) fn host<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> Option<Located<HostException>> {
+pub(super) fn host<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> Located<HostException> {
     let ssh = fields.optional(d, "ssh", leaf::name).map(|ssh| ssh.value);
-    Some(Located { value: HostException { ssh }, span: at })
+    Located { value: HostException { ssh }, span: at }
 }
 
 /// `[modules.NAME]`, whose keys are the modules' own parameters.

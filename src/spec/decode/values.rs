@@ -25,17 +25,37 @@ pub(super) fn host_list(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<HostLi
         NameListFault::TooMany { .. } => Fault::new(Code::TooManyHosts, at, e.kind.to_string())
             .label("too many")
             .help("look for a digit too many in a range"),
-        NameListFault::Duplicate(_) => {
-            Fault::new(Code::DuplicateHost, at, e.kind.to_string()).label("the second time").help("each host is named once")
-        }
+        NameListFault::Duplicate(_) => Fault::new(Code::DuplicateHost, at, e.kind.to_string())
+            .label("the second time")
+            .help("each host is named once"),
         NameListFault::BadName(e) => {
             Fault::new(Code::BadName, at, format!("{} is not {}", quote(&e.text), e.kind)).help(e.rule)
         }
         kind => Fault::new(Code::BadHostList, at, kind.to_string())
-            .help("a host list is written as for ClusterShell and Slurm: `node[01-16,20],login1`, `rack[1-4]-n[01-16]`, `n[0-10/2]`"),
+            .help(host_list_help(kind, text.get(e.at..e.at + e.len).unwrap_or_default())),
     };
     d.faults.push(fault);
     None
+}
+
+/// `piece` is what the fault is about.
+fn host_list_help(kind: &NameListFault, piece: &str) -> String {
+    match kind {
+        NameListFault::Backwards { .. } => {
+            let range = piece.split('/').next().unwrap_or_default();
+            let (high, low) = range.split_once('-').unwrap_or_default();
+            format!("did you mean `{low}-{high}`?")
+        }
+        NameListFault::Padding { start, end } => {
+            let width = start.len().max(end.len());
+            format!("pad both to one width: `{start:0>width$}-{end:0>width$}`")
+        }
+        NameListFault::Ambiguous => {
+            "pad the numbers to one width, as in `[01-10]`, or put a letter, `-` or `.` after the range".to_owned()
+        }
+        _ => "a host list is written as for ClusterShell and Slurm: `node[01-16,20],login1`, `rack[1-4]-n[01-16]`, `n[0-10/2]`"
+            .to_owned(),
+    }
 }
 
 /// The place of `len` bytes from `at` within a string value: exact where the file has the text as it is.
@@ -99,7 +119,7 @@ pub(super) fn mtu(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<MtuChoice> {
         );
         return None;
     }
-    let bytes = leaf::integer(d, value, 1..=i64::from(u32::MAX))?;
+    let bytes = leaf::integer(d, value, 0..=i64::from(u32::MAX))?;
     u32::try_from(bytes).ok().map(MtuChoice::Bytes)
 }
 
