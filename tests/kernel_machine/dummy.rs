@@ -46,6 +46,12 @@ fn removing_a_primary_keeps_its_secondaries() {
     for text in ["10.0.0.1/16", "10.0.0.2/16", "10.0.0.3/16", "10.9.0.1/16"] {
         perform(&mut machine, &address("d0", text), State::Present).unwrap();
     }
+    // What it is kept from: the kernel alone takes the secondaries with the primary.
+    ip("link add d1 type dummy");
+    ip("address add 10.3.0.1/16 dev d1");
+    ip("address add 10.3.0.2/16 dev d1");
+    ip("address delete 10.3.0.1/16 dev d1");
+    assert!(addresses("d1").is_empty());
     perform(&mut machine, &address("d0", "10.0.0.1/16"), State::Absent).unwrap();
     assert_eq!(addresses("d0"), ["10.0.0.2/16", "10.0.0.3/16", "10.9.0.1/16"]);
 }
