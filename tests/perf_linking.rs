@@ -1,5 +1,7 @@
 //! The binary starts on a node without rdma-core: no library of it is linked.
 
+#![expect(clippy::unwrap_used, reason = "a test's helpers fail by panicking")]
+
 use std::path::Path;
 use std::process::Command;
 

@@ -6,6 +6,7 @@
 //! does not start without the library.
 #![expect(unsafe_code, reason = "looks functions up in a shared library")]
 
+use std::error::Error;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::OnceLock;
 
@@ -63,7 +64,12 @@ functions! {
 pub(super) fn functions() -> Result<&'static Functions, VerbsError> {
     static FUNCTIONS: OnceLock<Result<Functions, String>> = OnceLock::new();
     FUNCTIONS
-        .get_or_init(|| Functions::load().map_err(|error| error.to_string()))
+        .get_or_init(|| Functions::load().map_err(|error| reason(&error)))
         .as_ref()
         .map_err(|reason| VerbsError::Library { reason: reason.clone() })
+}
+
+/// What the loader said: it is the source of the error, which by itself says only that it failed.
+fn reason(error: &libloading::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
