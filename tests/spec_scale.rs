@@ -3,6 +3,8 @@
 //! Times are of this thread's CPU, so that a busy machine does not matter. Run
 //! with `--release -- --nocapture` for the numbers that count.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where a step of it fails")]
+
 use std::fmt::Write;
 use std::time::Duration;
 

@@ -2,6 +2,8 @@
 //!
 //! `SELVEDGE_BLESS=1 cargo test --test spec_schema` writes it anew: read the diff.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where a step of it fails")]
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

@@ -4,61 +4,22 @@
 //! error that names the device, the step and the errno. It never sets
 //! anything in the fabric, and never waits longer than it was told.
 //!
-//! All calls are libc's plain `open`, `read`, `write`, `ioctl`, `poll`, `close`:
-//! a simulator of management datagrams (umad2sim) interposes exactly these,
-//! sysfs included, and would not see the `open64` of the standard library.
-#![expect(unsafe_code, reason = "plain libc calls on /dev/infiniband/umadN")]
+//! It needs no library: the system calls are in `port`.
 
-use std::ffi::{CString, c_int};
+mod port;
+
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use nix::libc;
 use thiserror::Error;
 
-use super::mad::{self, CLASS_SUBN_DIRECTED, CLASS_SUBN_LID, MAD_BYTES, Mad};
+use self::port::{Port, Received};
+use super::mad::{self, CLASS_SUBN_DIRECTED, CLASS_SUBN_LID, Mad};
 use crate::name::DeviceName;
 
-/// `IB_UMAD_MAX_PORTS` in the kernel is 64; minors grow no further.
-const MAX_UMAD: u32 = 64;
 /// How much longer than the kernel we wait, so that its own timeout is the one reported.
 const GRACE: Duration = Duration::from_millis(100);
-
-/// `_IOWR(0x1b, 4, struct ib_user_mad_reg_req2)`: in the kernel since 3.19, and
-/// implies the 64-byte header, which carries a P_Key index.
-const REGISTER_AGENT2: u64 = 0xc028_1b04;
-/// `_IOWR(0x1b, 1, struct ib_user_mad_reg_req)`: leaves the header at 56 bytes.
-const REGISTER_AGENT: u64 = 0xc01c_1b01;
-
-/// `struct ib_user_mad_reg_req2` of `rdma/ib_user_mad.h`.
-#[repr(C)]
-#[derive(Default)]
-struct RegisterRequest2 {
-    id: u32,
-    qpn: u32,
-    class: u8,
-    class_version: u8,
-    reserved: u16,
-    flags: u32,
-    method_mask: [u64; 2],
-    oui: u32,
-    rmpp_version: u8,
-    reserved2: [u8; 3],
-}
-
-/// `struct ib_user_mad_reg_req`, which umad2sim knows alone.
-#[repr(C)]
-#[derive(Default)]
-struct RegisterRequest {
-    id: u32,
-    method_mask: [u32; 4],
-    qpn: u8,
-    class: u8,
-    class_version: u8,
-    oui: [u8; 3],
-    rmpp_version: u8,
-}
 
 /// Why a query has no answer.
 #[derive(Debug, Error)]
@@ -135,9 +96,7 @@ pub struct Umad {
     device: DeviceName,
     port: u8,
     path: PathBuf,
-    fd: c_int,
-    /// 64 bytes with the P_Key index, 56 without.
-    header_bytes: usize,
+    handle: Port,
     agent_lid: u32,
     agent_directed: u32,
     transaction: u32,
@@ -150,27 +109,23 @@ impl Umad {
     /// # Errors
     /// [`UmadError::NoDevice`] and [`UmadError::Call`].
     pub fn open(device: &DeviceName, port: u8) -> Result<Self, UmadError> {
-        let found = (0..MAX_UMAD).find(|n| belongs(*n, device, port));
-        let Some(n) = found else {
+        let Some(n) = port::find(device, port) else {
             return Err(UmadError::NoDevice { device: device.clone(), port });
         };
-        let path = PathBuf::from(format!("/dev/infiniband/umad{n}"));
-        let fd = open(&format!("/dev/infiniband/umad{n}"), libc::O_RDWR | libc::O_NONBLOCK).map_err(|source| {
-            UmadError::Call { device: device.clone(), port, operation: "open", path: path.clone(), source }
-        })?;
-        let mut umad = Self {
+        let path = format!("/dev/infiniband/umad{n}");
+        let call = |operation, source| UmadError::Call {
             device: device.clone(),
             port,
-            path,
-            fd,
-            header_bytes: 64,
-            agent_lid: 0,
-            agent_directed: 0,
-            transaction: std::process::id() << 12,
+            operation,
+            path: PathBuf::from(&path),
+            source,
         };
-        umad.agent_lid = umad.register(CLASS_SUBN_LID)?;
-        umad.agent_directed = umad.register(CLASS_SUBN_DIRECTED)?;
-        Ok(umad)
+        let mut handle = Port::open(&path).map_err(|source| call("open", source))?;
+        let mut register = |class| handle.register(class).map_err(|source| call("register an agent with", source));
+        let (agent_lid, agent_directed) = (register(CLASS_SUBN_LID)?, register(CLASS_SUBN_DIRECTED)?);
+        // Different from other processes' at the same time, and from what came before a reuse of the agent.
+        let transaction = std::process::id() << 12;
+        Ok(Self { device: device.clone(), port, path: path.into(), handle, agent_lid, agent_directed, transaction })
     }
 
     /// SubnGet to the node that has LID `dlid`. The answer has status 0.
@@ -215,9 +170,9 @@ impl Umad {
     ) -> Result<Mad, UmadError> {
         let (device, port, attribute) = (self.device.clone(), self.port, query.attribute());
         let deadline = Instant::now() + timeout + GRACE;
-        self.send(agent, dlid, query, timeout)?;
+        self.handle.send(agent, dlid, query, timeout).map_err(|source| self.call_error("send by", source))?;
         loop {
-            match self.receive(deadline)? {
+            match self.handle.receive(deadline).map_err(|source| self.call_error("receive from", source))? {
                 Some(Received { status: 0, mad }) if mad.answers(query) => {
                     let status = mad.status();
                     if status == 0 {
@@ -238,109 +193,4 @@ impl Umad {
     fn call_error(&self, operation: &'static str, source: io::Error) -> UmadError {
         UmadError::Call { device: self.device.clone(), port: self.port, operation, path: self.path.clone(), source }
     }
-
-    fn register(&mut self, class: u8) -> Result<u32, UmadError> {
-        let mut request = RegisterRequest2 { class, class_version: 1, ..RegisterRequest2::default() };
-        // SAFETY: `request` has the layout of struct ib_user_mad_reg_req2 and outlives the call.
-        if unsafe { libc::ioctl(self.fd, REGISTER_AGENT2 as _, &raw mut request) } == 0 {
-            return Ok(request.id);
-        }
-        let mut request = RegisterRequest { class, class_version: 1, ..RegisterRequest::default() };
-        // SAFETY: `request` has the layout of struct ib_user_mad_reg_req and outlives the call.
-        if unsafe { libc::ioctl(self.fd, REGISTER_AGENT as _, &raw mut request) } == 0 {
-            self.header_bytes = 56;
-            return Ok(request.id);
-        }
-        Err(self.call_error("register an agent with", io::Error::last_os_error()))
-    }
-
-    fn send(&self, agent: u32, dlid: u16, query: &Mad, timeout: Duration) -> Result<(), UmadError> {
-        let mut message = vec![0_u8; self.header_bytes + MAD_BYTES];
-        let timeout_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX).max(1);
-        message[0..4].copy_from_slice(&agent.to_ne_bytes());
-        message[8..12].copy_from_slice(&timeout_ms.to_ne_bytes());
-        message[16..20].copy_from_slice(&(MAD_BYTES as u32).to_ne_bytes());
-        // qpn 0 and qkey 0 are those of subnet management; then the LID, big-endian.
-        message[28..30].copy_from_slice(&dlid.to_be_bytes());
-        message[self.header_bytes..].copy_from_slice(query.bytes());
-        // SAFETY: the buffer is valid for its own length.
-        let written = unsafe { libc::write(self.fd, message.as_ptr().cast(), message.len()) };
-        if usize::try_from(written).is_ok_and(|n| n == message.len()) {
-            return Ok(());
-        }
-        Err(self.call_error("send by", last_error_or_short(written)))
-    }
-
-    /// The next message before the deadline, or `None`.
-    fn receive(&self, deadline: Instant) -> Result<Option<Received>, UmadError> {
-        let mut buffer = [0_u8; 64 + MAD_BYTES];
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let left_ms = c_int::try_from(left.as_millis()).unwrap_or(c_int::MAX);
-            let mut poll = libc::pollfd { fd: self.fd, events: libc::POLLIN, revents: 0 };
-            // SAFETY: one pollfd, valid for the call.
-            match unsafe { libc::poll(&raw mut poll, 1, left_ms) } {
-                0 => return Ok(None),
-                n if n < 0 => match io::Error::last_os_error() {
-                    error if error.kind() == io::ErrorKind::Interrupted => continue,
-                    error => return Err(self.call_error("wait on", error)),
-                },
-                _ => {}
-            }
-            let length = self.header_bytes + MAD_BYTES;
-            // SAFETY: `length` is at most the size of the buffer.
-            let got = unsafe { libc::read(self.fd, buffer.as_mut_ptr().cast(), length) };
-            match usize::try_from(got) {
-                Ok(n) if n >= self.header_bytes => {
-                    let status = u32::from_ne_bytes([buffer[4], buffer[5], buffer[6], buffer[7]]);
-                    let mad = Mad::from_bytes(&buffer[self.header_bytes..n.min(length)]);
-                    return Ok(Some(Received { status, mad }));
-                }
-                _ => match last_error_or_short(got) {
-                    error if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
-                    error => return Err(self.call_error("read from", error)),
-                },
-            }
-        }
-    }
-}
-
-impl Drop for Umad {
-    fn drop(&mut self) {
-        // SAFETY: fd was opened by us and is closed only here. Agents go with it.
-        unsafe { libc::close(self.fd) };
-    }
-}
-
-struct Received {
-    /// 0, or the errno with which the kernel gave the query back.
-    status: u32,
-    mad: Mad,
-}
-
-fn last_error_or_short(result: isize) -> io::Error {
-    if result < 0 { io::Error::last_os_error() } else { io::Error::from(io::ErrorKind::UnexpectedEof) }
-}
-
-fn belongs(n: u32, device: &DeviceName, port: u8) -> bool {
-    read_small(&format!("/sys/class/infiniband_mad/umad{n}/ibdev")).is_some_and(|name| name == device.as_str())
-        && read_small(&format!("/sys/class/infiniband_mad/umad{n}/port")).is_some_and(|text| text == port.to_string())
-}
-
-fn read_small(path: &str) -> Option<String> {
-    let fd = open(path, libc::O_RDONLY).ok()?;
-    let mut buffer = [0_u8; 128];
-    // SAFETY: the buffer is valid for its own length; fd is open.
-    let got = unsafe { libc::read(fd, buffer.as_mut_ptr().cast(), buffer.len()) };
-    // SAFETY: fd was opened above and is closed once.
-    unsafe { libc::close(fd) };
-    let length = usize::try_from(got).ok()?;
-    Some(String::from_utf8_lossy(&buffer[..length]).trim_end().to_owned())
-}
-
-fn open(path: &str, flags: c_int) -> io::Result<c_int> {
-    let path = CString::new(path)?;
-    // SAFETY: the path is NUL-terminated and outlives the call.
-    let fd = unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC) };
-    if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(fd) }
 }

@@ -7,7 +7,7 @@ use selvedge::state::State;
 use crate::Test;
 use crate::oracle::{address, addresses, ip, is_up, link, mode, mtu, observe, own_network, perform, up};
 
-pub const TESTS: &[Test] = &[
+pub(crate) const TESTS: &[Test] = &[
     ("addresses_come_and_go", addresses_come_and_go),
     ("removing_a_primary_keeps_its_secondaries", removing_a_primary_keeps_its_secondaries),
     ("mtu_and_up_are_set", mtu_and_up_are_set),

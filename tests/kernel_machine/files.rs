@@ -11,7 +11,7 @@ use selvedge::state::{Blobs, Change, Object, Reason, State};
 
 use crate::Test;
 
-pub const TESTS: &[Test] = &[("a_full_disk_leaves_the_old_file", a_full_disk_leaves_the_old_file)];
+pub(crate) const TESTS: &[Test] = &[("a_full_disk_leaves_the_old_file", a_full_disk_leaves_the_old_file)];
 
 /// Mounts a file system of `size` bytes that only this thread sees.
 fn tiny_disk(at: &Path, size: usize) {

@@ -9,7 +9,7 @@ use selvedge::state::{Object, State};
 use crate::Test;
 use crate::oracle::{ip, observe, own_network, perform, run};
 
-pub const TESTS: &[Test] = &[
+pub(crate) const TESTS: &[Test] = &[
     ("a_module_is_loaded_and_unloaded", a_module_is_loaded_and_unloaded),
     ("a_module_that_is_not_there_says_so", a_module_that_is_not_there_says_so),
     ("links_of_default_routes_are_protected", links_of_default_routes_are_protected),

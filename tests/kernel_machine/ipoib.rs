@@ -10,7 +10,7 @@ use selvedge::state::{Object, State};
 use crate::Test;
 use crate::oracle::{ip, is_up, link, mode, mtu, observe, perform, run, up};
 
-pub const TESTS: &[Test] = &[
+pub(crate) const TESTS: &[Test] = &[
     ("modes_and_their_mtu_are_set", modes_and_their_mtu_are_set),
     ("a_child_is_not_its_port", a_child_is_not_its_port),
     ("an_interface_is_renamed_up_or_down", an_interface_is_renamed_up_or_down),
@@ -18,16 +18,16 @@ pub const TESTS: &[Test] = &[
     ("enhanced_ipoib_is_refused_as_what_it_is", enhanced_ipoib_is_refused_as_what_it_is),
 ];
 
-pub const GUID: Guid = Guid(0x0002_c903_0000_0001);
+pub(crate) const GUID: Guid = Guid(0x0002_c903_0000_0001);
 
 const CONNECTED: State = State::Mode { mode: IpoibMode::Connected };
 const DATAGRAM: State = State::Mode { mode: IpoibMode::Datagram };
 
 /// A simulated HCA, gone when dropped.
-pub struct Hca;
+pub(crate) struct Hca;
 
 impl Hca {
-    pub fn plug_in(parameters: &str) -> Self {
+    pub(crate) fn plug_in(parameters: &str) -> Self {
         let module = std::env::var("SELVEDGE_SIMHCA").unwrap_or_else(|_| panic!("SELVEDGE_SIMHCA names no module"));
         for needed in ["rdmavt", "ib_umad", "ib_ipoib"] {
             run("modprobe", needed);

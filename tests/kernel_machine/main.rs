@@ -1,14 +1,17 @@
 //! The real machine against a real kernel, with iproute2 as the independent judge.
 //!
-//! Runs as root on the lab's kernel (`tests/lab/lab kernel-run BINARY`), never
-//! on the host that builds. Without `SELVEDGE_LAB=1` each test is left out by
-//! name; with it each must run or fails.
+//! Runs as root on the lab's kernel, never on the host that builds:
+//! `SELVEDGE_LAB=1` with `tests/lab/lab kernel-run BINARY` for what needs a
+//! kernel only, `SELVEDGE_LAB=node` on one of the lab's nodes for what needs
+//! systemd. A test whose place this is must run or fails; all others are left
+//! out by name.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's helpers fail by panicking")]
 
 mod dummy;
 mod files;
 mod host;
 mod ipoib;
+mod node;
 mod oracle;
 mod syscalls;
 
@@ -26,18 +29,20 @@ fn main() {
     let mut arguments = Arguments::from_args();
     // The InfiniBand tests share one simulated HCA.
     arguments.test_threads = Some(1);
-    let in_lab = std::env::var_os("SELVEDGE_LAB").is_some_and(|value| value == "1");
-    let tests = [dummy::TESTS, files::TESTS, host::TESTS, ipoib::TESTS, syscalls::TESTS].concat();
-    let trials = tests.into_iter().map(|test| trial(test, in_lab)).collect();
+    let place = std::env::var("SELVEDGE_LAB").unwrap_or_default();
+    let on_kernel = [dummy::TESTS, files::TESTS, host::TESTS, ipoib::TESTS, syscalls::TESTS].concat();
+    let trials = [(on_kernel, "1"), (node::TESTS.to_vec(), "node")]
+        .map(|(tests, needs)| tests.into_iter().map(|test| trial(test, needs, place == needs)).collect::<Vec<_>>());
+    let trials = trials.into_iter().flatten().collect();
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-fn trial((name, test): Test, in_lab: bool) -> Trial {
+fn trial((name, test): Test, needs: &str, is_here: bool) -> Trial {
     // A thread of its own: a namespace that a test enters ends with it.
     let run = move || {
         let ended = std::thread::spawn(test).join();
         ended.map_err(|_| Failed::from("see the panic above"))
     };
     let trial = Trial::test(name, run);
-    if in_lab { trial } else { trial.with_kind("left out: needs SELVEDGE_LAB=1").with_ignored_flag(true) }
+    if is_here { trial } else { trial.with_kind(format!("needs SELVEDGE_LAB={needs}")).with_ignored_flag(true) }
 }

@@ -9,12 +9,12 @@ use selvedge::state::{Blobs, Change, Object, Reason, State};
 use serde_json::Value;
 
 /// Moves this thread into a network namespace of its own.
-pub fn own_network() {
+pub(crate) fn own_network() {
     unshare(CloneFlags::CLONE_NEWNET).unwrap();
 }
 
 /// Runs a program and returns what it printed.
-pub fn run(program: &str, arguments: &str) -> String {
+pub(crate) fn run(program: &str, arguments: &str) -> String {
     let output = Command::new(program).args(arguments.split_whitespace()).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {arguments}: {stderr}");
@@ -22,19 +22,19 @@ pub fn run(program: &str, arguments: &str) -> String {
 }
 
 /// Runs `ip`.
-pub fn ip(arguments: &str) -> String {
+pub(crate) fn ip(arguments: &str) -> String {
     run("ip", arguments)
 }
 
 /// What `ip` says of a link, addresses included.
-pub fn link(name: &str) -> Value {
+pub(crate) fn link(name: &str) -> Value {
     let text = ip(&format!("-d -j address show dev {name}"));
     let parsed: Vec<Value> = serde_json::from_str(&text).unwrap();
     parsed.into_iter().find(|link| link["ifname"] == name).unwrap()
 }
 
 /// The addresses of a link as `ip` lists them, sorted, without the kernel's own.
-pub fn addresses(name: &str) -> Vec<String> {
+pub(crate) fn addresses(name: &str) -> Vec<String> {
     let link = link(name);
     let infos = link["addr_info"].as_array().unwrap();
     let text = |info: &Value| format!("{}/{}", info["local"].as_str().unwrap(), info["prefixlen"]);
@@ -44,12 +44,12 @@ pub fn addresses(name: &str) -> Vec<String> {
 }
 
 /// Whether `ip` says that a link is up.
-pub fn is_up(name: &str) -> bool {
+pub(crate) fn is_up(name: &str) -> bool {
     link(name)["flags"].as_array().unwrap().iter().any(|flag| flag == "UP")
 }
 
 /// Makes a change.
-pub fn perform(machine: &mut RealMachine, object: &Object, after: State) -> Result<(), MachineError> {
+pub(crate) fn perform(machine: &mut RealMachine, object: &Object, after: State) -> Result<(), MachineError> {
     let change = Change {
         object: object.clone(),
         before: State::Absent,
@@ -62,22 +62,22 @@ pub fn perform(machine: &mut RealMachine, object: &Object, after: State) -> Resu
 }
 
 /// Looks at one object.
-pub fn observe(machine: &mut RealMachine, object: &Object) -> State {
+pub(crate) fn observe(machine: &mut RealMachine, object: &Object) -> State {
     machine.observe(std::slice::from_ref(object)).unwrap().states.get(object)
 }
 
-pub fn address(link: &str, address: &str) -> Object {
+pub(crate) fn address(link: &str, address: &str) -> Object {
     Object::Address { link: link.parse().unwrap(), address: address.parse().unwrap() }
 }
 
-pub fn mtu(link: &str) -> Object {
+pub(crate) fn mtu(link: &str) -> Object {
     Object::LinkMtu { link: link.parse().unwrap() }
 }
 
-pub fn up(link: &str) -> Object {
+pub(crate) fn up(link: &str) -> Object {
     Object::LinkUp { link: link.parse().unwrap() }
 }
 
-pub fn mode(link: &str) -> Object {
+pub(crate) fn mode(link: &str) -> Object {
     Object::LinkMode { link: link.parse().unwrap() }
 }

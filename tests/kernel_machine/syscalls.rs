@@ -10,7 +10,7 @@ use crate::ipoib::{GUID, Hca};
 use crate::oracle::{address, mode, mtu, up};
 use crate::{OBSERVE_ONLY, Test};
 
-pub const TESTS: &[Test] = &[("a_look_is_cheap", a_look_is_cheap)];
+pub(crate) const TESTS: &[Test] = &[("a_look_is_cheap", a_look_is_cheap)];
 
 /// System calls of a whole process that starts, looks at one IPoIB port and three files, and ends.
 const MOST: usize = 250;
@@ -25,7 +25,7 @@ fn scope() -> Vec<Object> {
 }
 
 /// The child: one look, no more.
-pub fn observe_only(_: &str) {
+pub(crate) fn observe_only(_: &str) {
     let observed = RealMachine::live().observe(&scope()).unwrap();
     assert!(observed.states.0.len() >= scope().len());
 }

@@ -68,12 +68,12 @@ bring_up() {
 	fi
 }
 
-# A restored guest believes that it is still the day of its snapshot.
+# A restored guest believes that it is still the day of its snapshot. Its RTC follows the host.
 set_clock() {
 	local name=$1 started=$SECONDS
-	while ! SELVEDGE_LAB_TIMEOUT=20 node_ssh "$name" "date -s @$(date +%s)" </dev/null >/dev/null 2>&1; do
+	while ! SELVEDGE_LAB_TIMEOUT=20 node_ssh "$name" hwclock --hctosys --utc </dev/null >/dev/null 2>&1; do
 		node_pid "$name" >/dev/null || die "$name: QEMU ended: $(cat "$RUN/$name/qemu.log")"
-		((SECONDS - started < 60)) || die "$name: no SSH 60 s after its snapshot was restored"
+		((SECONDS - started < 120)) || die "$name: no SSH 120 s after its snapshot was restored"
 		sleep 0.3
 	done
 	say "$name: as after its first boot"

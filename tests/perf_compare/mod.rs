@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use selvedge::perf::model::{Measured, Run};
 
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 3;
+/// perftest's port for the exchange of queue pair data.
+const PORT: u16 = 18515;
 /// Enough for a second of soft-RoCE under emulation.
 const WRITES: u64 = 1000;
 const READS: u64 = 2000;
@@ -46,14 +48,31 @@ fn perftest(program: &str, arguments: &[&str], iterations: u64, column: usize) -
     let mut server = Command::new(program);
     common(&mut server);
     let mut server = server.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    sleep(Duration::from_millis(1500));
+    while !listening(PORT) {
+        assert!(server.try_wait().unwrap().is_none(), "the server of {program} ended");
+        sleep(Duration::from_millis(100));
+    }
     let mut client = Command::new(program);
     common(&mut client);
     let output = client.arg("10.0.0.1").output().unwrap();
+    if !output.status.success() {
+        let _ = server.kill();
+    }
     server.wait().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().skip_while(|line| !line.contains("#bytes")).nth(1).unwrap_or_else(|| panic!("{text}"));
     line.split_whitespace().nth(column).unwrap().parse().unwrap()
+}
+
+/// Whether someone listens on a TCP port: state 0A in the kernel's tables.
+fn listening(port: u16) -> bool {
+    let local = format!(":{port:04X}");
+    ["/proc/net/tcp", "/proc/net/tcp6"].iter().any(|table| {
+        std::fs::read_to_string(table).unwrap_or_default().lines().any(|line| {
+            let mut fields = line.split_whitespace().skip(1);
+            fields.next().is_some_and(|address| address.ends_with(&local)) && fields.nth(1) == Some("0A")
+        })
+    })
 }
 
 fn write_mib_per_s() -> f64 {

@@ -54,9 +54,9 @@ fn runs(tree: &Tree, unit: &str) -> bool {
 fn is_enabled(tree: &Tree, unit: &str) -> bool {
     let masked =
         UNIT_FOLDERS.iter().any(|folder| tree.link_name(&format!("{folder}/{unit}")).as_deref() == Some("null"));
-    let wanted_in = |folder: &&str| {
+    let wanted_in = |folder: &str| {
         let wants = tree.names(folder).into_iter().filter(|name| name.ends_with(".wants"));
         wants.into_iter().any(|wants| tree.has(&format!("{folder}/{wants}/{unit}")))
     };
-    !masked && UNIT_FOLDERS.iter().any(|folder| wanted_in(&folder))
+    !masked && UNIT_FOLDERS.iter().any(|folder| wanted_in(folder))
 }

@@ -1,5 +1,6 @@
 //! The system's D-Bus: calls with a deadline, and signals to wait for.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +44,8 @@ pub(super) const NETWORKD: Service = Service {
 pub(super) struct Bus {
     pub(super) runtime: Arc<Runtime>,
     connection: Connection,
+    /// systemd sends signals only while somebody has asked it to, and refuses to be asked twice.
+    subscribed: Cell<bool>,
 }
 
 impl Bus {
@@ -50,7 +53,7 @@ impl Bus {
     pub(super) fn open(runtime: Arc<Runtime>) -> Result<Self, MachineError> {
         let building = zbus::connection::Builder::system().method_timeout(CALL_DEADLINE).build();
         let connection = runtime.block_on(building).map_err(|error| refused("the system's D-Bus", "connect", error))?;
-        Ok(Self { runtime, connection })
+        Ok(Self { runtime, connection, subscribed: Cell::new(false) })
     }
 
     /// Calls a method.
@@ -93,6 +96,16 @@ impl Bus {
             Err(error) => Err(error),
         };
         stream.map_err(|error| refused(service.shown, "send signals", error))
+    }
+
+    /// The signals called `member` of systemd's units and jobs.
+    pub(super) async fn systemd_signals(&self, interface: &str, member: &str) -> Result<MessageStream, MachineError> {
+        let signals = self.signals(SYSTEMD, interface, member).await?;
+        if !self.subscribed.get() {
+            self.call(SYSTEMD, "Subscribe", &()).await?;
+            self.subscribed.set(true);
+        }
+        Ok(signals)
     }
 
     /// Whether somebody answers to the service's name now: asking must not start it.

@@ -86,17 +86,10 @@ async fn settled(bus: &Bus, units: &[&UnitName]) -> Result<BTreeMap<Object, Stat
         }
         match &mut changes {
             // After listening, look once more: it may just have changed.
-            None => changes = Some(listen(bus, "org.freedesktop.DBus.Properties", "PropertiesChanged").await?),
+            None => changes = Some(bus.systemd_signals("org.freedesktop.DBus.Properties", "PropertiesChanged").await?),
             Some(changes) => drop(tokio::time::timeout_at(deadline, changes.next()).await),
         }
     }
-}
-
-async fn listen(bus: &Bus, interface: &str, member: &str) -> Result<MessageStream, MachineError> {
-    let signals = bus.signals(SYSTEMD, interface, member).await?;
-    // systemd sends signals only while somebody has asked it to.
-    bus.call(SYSTEMD, "Subscribe", &()).await?;
-    Ok(signals)
 }
 
 /// The states of `units`, `None` for one that is on its way to another.
@@ -125,7 +118,7 @@ fn meaning(active: &str, sub: &str) -> Option<State> {
 }
 
 fn run_job(bus: &Bus, method: &str, name: &UnitName, action: &'static str) -> Result<(), MachineError> {
-    let job = tokio_deadline(bus, name, action, job(bus, method, name))?;
+    let job = in_time(bus, name, action, job(bus, method, name))?;
     if job == "done" || job == "skipped" && action == "stop" {
         return Ok(());
     }
@@ -134,7 +127,7 @@ fn run_job(bus: &Bus, method: &str, name: &UnitName, action: &'static str) -> Re
     Err(MachineError::Unit { name: name.clone(), action, result, journal: journal(name) })
 }
 
-fn tokio_deadline(
+fn in_time(
     bus: &Bus,
     name: &UnitName,
     action: &str,
@@ -147,7 +140,7 @@ fn tokio_deadline(
 /// Queues a job and waits for its end: the result, "done" when all is well.
 async fn job(bus: &Bus, method: &str, name: &UnitName) -> Result<String, MachineError> {
     // Before the job is queued, so that its end can't be missed.
-    let mut ends = listen(bus, SYSTEMD.interface, "JobRemoved").await?;
+    let mut ends = bus.systemd_signals(SYSTEMD.interface, "JobRemoved").await?;
     let answer = bus.call(SYSTEMD, method, &(name.as_str(), "replace")).await?;
     let wrong = |error| refused(SYSTEMD.shown, method, error);
     let queued: OwnedObjectPath = answer.body().deserialize().map_err(wrong)?;

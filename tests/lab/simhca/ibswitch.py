@@ -74,6 +74,7 @@ class Port:
         self.pkeys = [0xFFFF] + [0] * (NPKEYS - 1)
         self.sl2vl, self.vlarb = {}, {}
         self.count = collections.Counter()
+        self.generation = random.getrandbits(32)  # another one: went down here
         self.peer = None  # (guid, generation, cable, width, speed, last seen)
         self.queue = collections.deque()
         self.sock = None
@@ -108,7 +109,6 @@ class Switch:
     def __init__(self, guid, desc, ports):
         self.guid, self.desc, self.ports = guid, desc, ports
         self.nports = len(ports) - 1
-        self.generation = random.getrandbits(32)
         self.lid = self.lmc = self.sm_lid = self.subnet_timeout = 0
         self.mkey, self.mkeyprot, self.lease = 0, 0, 0
         self.prefix = 0xFE80000000000000
@@ -157,7 +157,7 @@ class Switch:
     def send_hello(self, port, now):
         width = 2 if port.width == 4 and port.width_enabled & 2 else 1
         speed = port.speed if port.ext_enabled else min(port.speed, 4)
-        body = HELLO_BODY.pack(self.guid, self.generation, port.num,
+        body = HELLO_BODY.pack(self.guid, port.generation, port.num,
                                port.usable(now), width, speed)
         self.put(port, self.frame(port, HELLO, body))
 
@@ -177,7 +177,7 @@ class Switch:
 
     # ---- the link ----
 
-    def update_link(self, port, now):
+    def update_link(self, port, now, by_peer=False):
         peer = port.peer
         if peer and now - peer[5] > EXPIRE_S:
             port.peer = peer = None
@@ -196,6 +196,8 @@ class Switch:
         elif not up:
             if port.phys == LINKUP:
                 port.count["link_downed"] += 1
+                if not by_peer:  # else the peer might not notice
+                    port.generation = (port.generation + 1) & 0xFFFFFFFF
                 self.port_changed(now)
             port.phys = DISABLED if port.disabled else POLLING
             port.state = DOWN
@@ -212,11 +214,11 @@ class Switch:
         old = port.peer
         if old and old[:2] != (guid, generation):
             port.peer = None  # it restarted: down first
-            self.update_link(port, now)
+            self.update_link(port, now, True)
         changed = not port.peer or port.peer[2] != cable
         port.peer = (guid, generation, cable, width, speed, now)
         if changed:
-            self.update_link(port, now)
+            self.update_link(port, now, True)
             self.send_hello(port, now)
 
     def tick(self, now):

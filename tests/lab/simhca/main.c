@@ -51,8 +51,12 @@ static void negotiate(struct sim_hca *h)
 			p->speed_active >>= 1;
 }
 
-/* Compare what the link should be with what it is. Runs on link_wq. */
-void sim_link_update(struct sim_hca *h)
+/*
+ * Compare what the link should be with what it is. When it goes down for a
+ * reason of this side, the generation changes, so that the other side goes
+ * down too even if it did not notice: a link is never up at one end only.
+ */
+void sim_link_update(struct sim_hca *h, bool by_peer)
 {
 	struct sim_port *p = &h->port;
 	bool up, went_down = false, was_active = false;
@@ -73,6 +77,8 @@ void sim_link_update(struct sim_hca *h)
 		p->state = IB_PORT_INIT;
 	} else if (!up) {
 		went_down = p->phys == SIM_PHYS_LINKUP;
+		if (went_down && !by_peer)
+			h->generation++;
 		was_active = p->state == IB_PORT_ACTIVE;
 		p->phys = p->disabled ? SIM_PHYS_DISABLED : SIM_PHYS_POLLING;
 		p->state = IB_PORT_DOWN;
@@ -221,6 +227,7 @@ static int sim_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	ret = rvt_register_device(rdi);
 	if (ret)
 		goto notifier;
+	sim_map_setup(h);
 	WRITE_ONCE(h->registered, true);
 	pci_set_drvdata(pdev, h);
 	mutex_lock(&sim_knob_lock);
@@ -241,6 +248,17 @@ free:
 	return ret;
 }
 
+static void fail_qp(struct rvt_qp *qp, u64 unused)
+{
+	unsigned long flags;
+
+	if (qp->ibqp.qp_type != IB_QPT_RC)
+		return;
+	spin_lock_irqsave(&qp->r_lock, flags);
+	rvt_rc_error(qp, IB_WC_WR_FLUSH_ERR);
+	spin_unlock_irqrestore(&qp->r_lock, flags);
+}
+
 static void sim_remove(struct pci_dev *pdev)
 {
 	struct sim_hca *h = pci_get_drvdata(pdev);
@@ -254,6 +272,8 @@ static void sim_remove(struct pci_dev *pdev)
 	 */
 	sim_wire_stop(h);
 	cancel_work_sync(&h->trap_work);
+	/* nothing completes any more: what waits for it need not wait long */
+	rvt_qp_iter(&h->rdi, 0, fail_qp);
 	rvt_unregister_device(&h->rdi);
 	unregister_netdevice_notifier(&h->ipoib_nb);
 	destroy_workqueue(h->tx_wq);

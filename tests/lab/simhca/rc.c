@@ -16,7 +16,7 @@
 #define ACK_EVERY	(8 * SIM_CHUNK)
 #define READ_PIECE	(16 * SIM_CHUNK)	/* asked for at a time */
 #define RESEND		(HZ)
-#define GIVE_UP		(4 * HZ)
+#define GIVE_UP		(3 * HZ)	/* noticed by the timer: within 4 s */
 #define ID_MASK		0xffffff
 
 static bool is_read(struct rvt_swqe *wqe)
@@ -107,7 +107,7 @@ static bool busy(struct rvt_qp *qp)
 {
 	struct sim_qp *p = qp->priv;
 
-	return p->started || p->cur != qp->s_last;
+	return p->started || p->resend || p->cur != qp->s_last;
 }
 
 static bool is_local(struct rvt_swqe *wqe)
@@ -322,8 +322,14 @@ void sim_rc_push(struct sim_hca *h, struct rvt_qp *qp)
 		if (!wqe)
 			break;
 		skb = rc_frame(h, qp, 0, 0, len, &hdr, &data);
-		if (!skb)
-			break;		/* the timer tries again */
+		if (!skb) {
+			spin_lock_irqsave(&qp->s_lock, flags);
+			p->resend = true;	/* the timer tries again */
+			if (!timer_pending(&p->timer))
+				mod_timer(&p->timer, jiffies + RESEND);
+			spin_unlock_irqrestore(&qp->s_lock, flags);
+			break;
+		}
 
 		spin_lock_irqsave(&qp->s_lock, flags);
 		wqe = next_frame(qp, &again, &status);
@@ -334,10 +340,6 @@ void sim_rc_push(struct sim_hca *h, struct rvt_qp *qp)
 				break;
 			continue;
 		}
-		if (!busy(qp)) {
-			p->progress = jiffies;
-			p->rnr_left = qp->s_rnr_retry_cnt;
-		}
 		hdr->id = cpu_to_be32(p->cur_id);
 		if ((is_read(wqe) || is_atomic(wqe)) && !p->acked)
 			sim_wqe_ss(wqe, &p->rd_ss);
@@ -347,8 +349,11 @@ void sim_rc_push(struct sim_hca *h, struct rvt_qp *qp)
 			fill_atomic(p, wqe, hdr, data);
 		else
 			fill_chunk(p, wqe, hdr, data, len);
-		if (!timer_pending(&p->timer))
+		/* it runs as long as something is out: this is the first */
+		if (!timer_pending(&p->timer)) {
+			p->progress = jiffies;
 			mod_timer(&p->timer, jiffies + RESEND);
+		}
 		spin_unlock_irqrestore(&qp->s_lock, flags);
 		rc_xmit(h, skb, hdr);
 	}

@@ -8,6 +8,7 @@
  * rc.c     reliable connections
  * mad.c    the subnet management agent
  * pma.c    the performance management agent and the counters
+ * map.c    queues mapped into user space
  * wire.c   frames in and out, HELLO, the net device coming and going
  * knobs.c  /sys/module/simhca/parameters
  */
@@ -191,7 +192,7 @@ static inline bool sim_lid_is_mcast(u16 lid)
 
 /* main.c */
 void sim_dispatch(struct sim_hca *h, enum ib_event_type type);
-void sim_link_update(struct sim_hca *h);
+void sim_link_update(struct sim_hca *h, bool by_peer);
 void sim_link_bounce(struct sim_hca *h);
 bool sim_bouncing(struct sim_hca *h);
 void sim_set_port_state(struct sim_hca *h, u8 state);
@@ -199,6 +200,10 @@ void sim_set_port_state(struct sim_hca *h, u8 state);
 /* verbs.c */
 void sim_verbs_setup(struct sim_hca *h);
 bool sim_schedule_send(struct rvt_qp *qp);
+
+/* map.c */
+void sim_map_setup(struct sim_hca *h);
+void sim_map_disassociate(struct ib_ucontext *context);
 
 /* ud.c */
 void sim_ud_send(struct sim_hca *h, struct rvt_qp *qp, struct rvt_swqe *wqe);

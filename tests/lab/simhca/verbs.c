@@ -53,11 +53,6 @@ static int modify_device(struct ib_device *ibdev, int mask,
 	return 0;
 }
 
-/* Without it a device with open contexts cannot change its namespace. */
-static void disassociate(struct ib_ucontext *context)
-{
-}
-
 static const struct ib_device_ops sim_ops = {
 	.owner = THIS_MODULE,
 	/* user space binds its ipathverbs provider, which speaks rdmavt's ABI */
@@ -67,7 +62,7 @@ static const struct ib_device_ops sim_ops = {
 	.process_mad = sim_process_mad,
 	.get_dev_fw_str = get_fw_str,
 	.modify_device = modify_device,
-	.disassociate_ucontext = disassociate,
+	.disassociate_ucontext = sim_map_disassociate,
 };
 
 static struct pci_dev *get_pci_dev(struct rvt_dev_info *rdi)
@@ -206,6 +201,8 @@ static void modify_qp(struct rvt_qp *qp, struct ib_qp_attr *attr, int mask,
 		p->exp_id = attr->rq_psn & 0xffffff;
 	if (mask & IB_QP_SQ_PSN)
 		p->last_id = p->cur_id = attr->sq_psn & 0xffffff;
+	if (mask & IB_QP_RNR_RETRY)
+		p->rnr_left = attr->rnr_retry;
 }
 
 static int mtu_to_path_mtu(u32 mtu)

@@ -137,7 +137,7 @@ static void hello_work(struct work_struct *work)
 		       h->peer_last + msecs_to_jiffies(SIM_EXPIRE_MS)))
 		h->peer_seen = false;
 	spin_unlock_irqrestore(&h->lock, flags);
-	sim_link_update(h);
+	sim_link_update(h, false);
 	send_hello(h);
 	if (READ_ONCE(h->bounce_until))
 		next = HZ / 20;
@@ -167,7 +167,7 @@ static void receive_hello(struct sim_hca *h, const struct sim_hello *m)
 		h->peer_seen = false;
 	spin_unlock_irqrestore(&h->lock, flags);
 	if (restarted)
-		sim_link_update(h);	/* down first: its state is gone */
+		sim_link_update(h, true);	/* down first: its state is gone */
 
 	spin_lock_irqsave(&h->lock, flags);
 	changed = !h->peer_seen || h->peer_cable != m->cable;
@@ -180,7 +180,7 @@ static void receive_hello(struct sim_hca *h, const struct sim_hello *m)
 	h->peer_last = jiffies;
 	spin_unlock_irqrestore(&h->lock, flags);
 	if (changed) {
-		sim_link_update(h);
+		sim_link_update(h, true);
 		sim_hello_now(h);
 	}
 }
@@ -373,7 +373,7 @@ void sim_wire_stop(struct sim_hca *h)
 		rtnl_lock();
 		detach(h);
 		rtnl_unlock();
-		sim_link_update(h);
+		sim_link_update(h, false);
 		cancel_delayed_work_sync(&h->hello_work);
 		destroy_workqueue(h->link_wq);
 	}

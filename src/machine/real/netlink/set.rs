@@ -44,8 +44,10 @@ impl Netlink {
         fill: impl FnOnce(&mut LinkMessage),
     ) -> Result<(), MachineError> {
         let refuse = |error| refused(object, after, error);
-        let link = object.link().ok_or_else(|| refuse(Errno::ENODEV.into()))?;
-        self.change_link(self.link(link).map_err(refuse)?.index, fill).map_err(refuse)
+        let Some(name) = object.link() else {
+            return Err(MachineError::Impossible { object: object.clone(), state: after.to_string() });
+        };
+        self.change_link(self.link(name).map_err(refuse)?.index, fill).map_err(refuse)
     }
 
     /// Changes the link with the number `index`.
@@ -157,7 +159,7 @@ impl Netlink {
             RouteNetlinkMessage::NewLink(message) => Link::parse(message),
             _ => None,
         });
-        link.ok_or_else(|| Errno::ENODEV.into())
+        link.ok_or_else(|| KernelError { errno: Errno::ENODEV, message: None }.into())
     }
 }
 
@@ -195,7 +197,7 @@ fn write_mode(link: &IfName, mode: IpoibMode) -> io::Result<()> {
     file.write_all(format!("{mode}\n").as_bytes())
 }
 
-/// The kernel's number in an error, with or without its words.
+/// The kernel's number in an error, from netlink or from a file.
 pub(super) fn errno_of(error: &io::Error) -> Option<Errno> {
     if let Some(raw) = error.raw_os_error() {
         return Some(Errno::from_raw(raw));
