@@ -112,6 +112,7 @@ fn other_spellings(name: &str) -> impl Iterator<Item = String> {
     };
     let mut all = vec![name.clone()];
     all.extend(padded);
+    all.sort();
     all.dedup();
     all.into_iter()
 }
@@ -215,3 +216,6 @@ pub fn config_word(config: ConfigChoice) -> &'static str {
         ConfigChoice::IfcfgSuse => "ifcfg-suse",
     }
 }
+
+#[cfg(test)]
+mod tests;

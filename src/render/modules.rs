@@ -117,3 +117,21 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with(['#', ';']))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(value: &str) -> Options {
+        let parameter = BTreeMap::from([("p".parse().unwrap(), ModuleOption(value.to_owned()))]);
+        BTreeMap::from([("ib_ipoib".parse().unwrap(), parameter)])
+    }
+
+    #[test]
+    fn a_value_is_one_word() {
+        assert!(options_file(&options("512"), &[]).unwrap().content.ends_with("options ib_ipoib p=512\n"));
+        for bad in ["", "a b", "a\nb", "\"a\"", "a\\", "a#b", "$x", "1\ninstall ib_ipoib /bin/sh"] {
+            assert!(options_file(&options(bad), &[]).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -100,3 +100,39 @@ fn check(links: &[Ethernet], text: &str) -> Result<(), RenderError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::Chosen;
+
+    fn link() -> LinkConfig {
+        LinkConfig {
+            name: Chosen { value: "on".parse().unwrap(), why: "n".into() },
+            transport: crate::rdma::Transport::Roce,
+            mode: None,
+            mtu: Chosen { value: 9000, why: "m".into() },
+            addresses: vec![Chosen { value: "fd00::1/64".parse().unwrap(), why: "a".into() }],
+        }
+    }
+
+    #[test]
+    fn a_template_that_changes_the_meaning_is_seen() {
+        let text = file(&[&link()], &[]).unwrap().content;
+        assert!(text.contains("\n    \"on\":\n"), "{text}");
+        let links = [ethernet(&link())];
+        assert!(check(&links, &text).is_ok());
+        assert!(check(&links, &text.replace("mtu: 9000", "mtu: 9000\n      wakeonlan: false")).is_ok());
+        for (from, to) in [
+            ("mtu: 9000", "mtu: 1500"),
+            ("      optional: true\n", ""),
+            ("version: 2", "version: 3"),
+            ("\"on\":", "on0:"),
+            ("    \"on\":", "    other:\n      mtu: 1\n    \"on\":"),
+            ("/64\"]", "/64\", \"fd00::2/64\"]"),
+        ] {
+            assert!(text.contains(from), "{from}");
+            assert!(check(&links, &text.replace(from, to)).is_err(), "{to}");
+        }
+    }
+}

@@ -7,6 +7,10 @@
 //! The mode is set by `ip` and not by `ATTR{mode}=`: udev strips the newline
 //! that the kernel compares with, and gets EINVAL. `ip` is given the interface
 //! by index (`if7`): `$name` would be the old name where a later rule renames.
+//! Seen on systemd 252 with the kernel's ib_ipoib: udev renames first, runs the
+//! command next, and only then lets networkd configure the link, at boot too.
+//! The kernel's own names have no readable `name_assign_type`, so only "made by
+//! a user" can be tested for, and not its opposite.
 
 use serde::Serialize;
 
