@@ -1,11 +1,12 @@
 //! RDMA measurements over soft-RoCE: real verbs on a real kernel, in the lab.
 //!
-//! `cargo test --test perf_rxe -- --ignored` boots the lab's kernel and runs this
-//! same binary there, which is the measuring process too. With `compare`, it
+//! With `SELVEDGE_LAB=1` it boots the lab's kernel and runs this same binary
+//! there, which is the measuring process too. With the argument `compare`, it
 //! measures side by side with perftest and prints the ratios.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's helpers fail by panicking")]
 
 mod perf_compare;
+mod place;
 
 use std::io::{stdin, stdout};
 use std::path::Path;
@@ -25,32 +26,25 @@ fn main() -> ExitCode {
     let has = |word: &str| arguments.iter().any(|argument| argument == word);
     if has(SUBCOMMAND) {
         serve(stdin().lock(), stdout().lock()).unwrap();
-    } else if std::env::var_os("SELVEDGE_LAB_GUEST").is_some() {
+    } else if place::is_guest() {
         soft_roce();
         if has("compare") { perf_compare::compare() } else { guest() }
-    } else if has("--ignored") || has("--include-ignored") || has("compare") {
-        return in_the_lab(has("compare"));
     } else if has("--list") {
         println!("soft_roce: test");
+    } else if place::must_run() || has("compare") {
+        return in_the_lab(has("compare"));
     } else {
-        println!("test soft_roce ... ignored, boots the lab's kernel: add `-- --ignored`");
+        println!("test soft_roce ... ignored, boots the lab's kernel: with SELVEDGE_LAB=1");
         println!("test result: ok. 0 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out");
     }
     ExitCode::SUCCESS
 }
 
 fn in_the_lab(compare: bool) -> ExitCode {
-    let lab = std::env::var("SELVEDGE_LAB").unwrap_or(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/lab").into());
-    let mut command = Command::new(&lab);
-    command.args(["kernel-run", "--timeout", "600"]).arg(std::env::current_exe().unwrap());
-    if compare {
-        command.arg("compare");
-    }
-    let status = command.status().unwrap_or_else(|error| panic!("cannot run the lab, {lab}: {error}"));
-    let (verdict, passed) =
-        if status.success() { ("ok", "1 passed; 0 failed") } else { ("FAILED", "0 passed; 1 failed") };
-    println!("test soft_roce ... {verdict}\n\ntest result: {verdict}. {passed}; 0 ignored; 0 measured; 0 filtered out");
-    if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let passed = place::on_kernel(if compare { &["compare"] } else { &[] });
+    let (verdict, count) = if passed { ("ok", "1 passed; 0 failed") } else { ("FAILED", "0 passed; 1 failed") };
+    println!("test soft_roce ... {verdict}\n\ntest result: {verdict}. {count}; 0 ignored; 0 measured; 0 filtered out");
+    place::code(passed)
 }
 
 fn sh(script: &str) {

@@ -1,10 +1,10 @@
 //! The real machine against a real kernel, with iproute2 as the independent judge.
 //!
-//! Runs as root on the lab's kernel, never on the host that builds:
-//! `SELVEDGE_LAB=1` with `tests/lab/lab kernel-run BINARY` for what needs a
-//! kernel only, `SELVEDGE_LAB=node` on one of the lab's nodes for what needs
-//! systemd. A test whose place this is must run or fails; all others are left
-//! out by name.
+//! Runs as root in the lab, never on the host that builds: with
+//! `SELVEDGE_LAB=1` this binary starts itself again on the lab's kernel for
+//! what needs a kernel only, then on a node of its own for what needs systemd.
+//! Each guest runs what it is the place for and leaves out the rest by name;
+//! without the variable all are left out.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's helpers fail by panicking")]
 
 mod dummy;
@@ -13,7 +13,11 @@ mod host;
 mod ipoib;
 mod node;
 mod oracle;
+#[path = "../place/mod.rs"]
+mod place;
 mod syscalls;
+
+use std::process::{Command, ExitCode};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -22,11 +26,18 @@ const OBSERVE_ONLY: &str = "SELVEDGE_TEST_OBSERVE_ONLY";
 
 type Test = (&'static str, fn());
 
-fn main() {
+/// Apart from the nodes that other tests and people use.
+const NODE: &str = "node09";
+
+fn main() -> ExitCode {
     if let Some(port) = std::env::var_os(OBSERVE_ONLY) {
-        return syscalls::observe_only(port.to_str().unwrap());
+        syscalls::observe_only(port.to_str().unwrap());
+        return ExitCode::SUCCESS;
     }
     let mut arguments = Arguments::from_args();
+    if place::must_run() && !place::is_guest() && !arguments.list {
+        return in_the_lab();
+    }
     // The InfiniBand tests share one simulated HCA.
     arguments.test_threads = Some(1);
     let place = std::env::var("SELVEDGE_LAB").unwrap_or_default();
@@ -34,7 +45,25 @@ fn main() {
     let trials = [(on_kernel, "1"), (node::TESTS.to_vec(), "node")]
         .map(|(tests, needs)| tests.into_iter().map(|test| trial(test, needs, place == needs)).collect::<Vec<_>>());
     let trials = trials.into_iter().flatten().collect();
-    libtest_mimic::run(&arguments, trials).exit();
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Both places one after the other, each with the arguments that were given here.
+fn in_the_lab() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let on_kernel = place::on_kernel(&arguments);
+    let on_node = place::lab(&["up", NODE])
+        && place::lab(&["put", NODE, &place::me(), "/root/kernel_machine"])
+        && on_node(&arguments);
+    let ended = place::lab(&["down", NODE]);
+    place::code(on_kernel && on_node && ended)
+}
+
+fn on_node(arguments: &[&str]) -> bool {
+    let quoted = arguments.iter().map(|argument| format!(" '{argument}'")).collect::<String>();
+    let program = "SELVEDGE_LAB=node SELVEDGE_LAB_GUEST=1 /root/kernel_machine";
+    place::lab(&["ssh", NODE, &format!("{program}{quoted} </dev/null")])
 }
 
 fn trial((name, test): Test, needs: &str, is_here: bool) -> Trial {
@@ -44,5 +73,6 @@ fn trial((name, test): Test, needs: &str, is_here: bool) -> Trial {
         ended.map_err(|_| Failed::from("see the panic above"))
     };
     let trial = Trial::test(name, run);
-    if is_here { trial } else { trial.with_kind(format!("needs SELVEDGE_LAB={needs}")).with_ignored_flag(true) }
+    let kind = if needs == "node" { "on a node of the lab" } else { "on the lab's kernel" };
+    if is_here { trial } else { trial.with_kind(kind).with_ignored_flag(true) }
 }
