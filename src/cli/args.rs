@@ -250,10 +250,16 @@ pub(crate) struct Schema {
 /// What has a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaOf {
+    /// What `check` reads
     Spec,
+    /// What `plan`, `drift` and `apply` report
     Plan,
+    /// What `verify` reports
     Report,
+    /// What `facts` prints
     Facts,
+    /// What `sm status` reports
+    SmStatus,
 }
 
 #[derive(Debug, Args)]

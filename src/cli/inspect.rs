@@ -19,6 +19,7 @@ use crate::node::protocol::{Reply, Request};
 use crate::node::{PlanReport, Session};
 use crate::plan::{Deferred, Desired};
 use crate::resolve::resolve;
+use crate::sm::report::StatusReport;
 use crate::spec::Spec;
 use crate::state::{FilePath, Object, State};
 use crate::verify::Report;
@@ -183,6 +184,7 @@ pub(super) fn schema(args: &Schema) -> Outcome {
         SchemaOf::Plan => schemars::schema_for!(PlanReport).into(),
         SchemaOf::Report => schemars::schema_for!(Report).into(),
         SchemaOf::Facts => schemars::schema_for!(Facts).into(),
+        SchemaOf::SmStatus => schemars::schema_for!(Vec<StatusReport>).into(),
     };
     print(Format::Json, &schema, String::new)?;
     Ok(exit::OK)

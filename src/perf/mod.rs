@@ -14,6 +14,7 @@ pub mod model;
 pub mod pattern;
 pub mod proof;
 pub mod session;
+pub mod snapshot;
 pub mod stats;
 pub mod units;
 pub mod worker;

@@ -11,8 +11,8 @@ use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::counters::Snapshot;
 use super::pattern::Checked;
+use super::snapshot::Snapshot;
 use super::stats::Latency;
 use super::units::Bandwidth;
 use crate::name::DeviceName;

@@ -9,7 +9,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::counters::Snapshot;
+use super::snapshot::Snapshot;
 
 /// Network interfaces may carry this share of the bytes meanwhile, one in so many.
 const NETDEV_SHARE: u64 = 10;
@@ -142,7 +142,7 @@ impl fmt::Display for Proof {
 
 #[cfg(test)]
 mod tests {
-    use super::super::counters::Netdev;
+    use super::super::snapshot::Netdev;
     use super::*;
 
     fn snapshot(port: Option<u64>, hw: Option<u64>, tx_bytes: u64) -> Snapshot {

@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::counters::{self, CountersError, Snapshot};
+use super::counters::{self, CountersError};
 use super::measure::{self, Plan};
 use super::model::{self, Check, Endpoint, Measured, Open, Outcome, Run, Test};
 use super::pattern::{self, Checked};
+use super::snapshot::Snapshot;
 use super::stats::Latency;
 use super::units::Bandwidth;
 use crate::verbs::VerbsError;

@@ -3,8 +3,7 @@
 //! What the spec asks, what the host has and what is in effect come in; checks
 //! go out, each with what was expected, what was seen and what to do next.
 
-use super::memlock::Memlock;
-use super::model::{Check, CheckedPort, Verdict};
+use super::model::{Check, CheckedPort, Memlock, Verdict};
 use super::rate;
 use crate::facts::{Device, Facts, PortFacts};
 use crate::intent::{Intent, PortIntent};

@@ -5,17 +5,10 @@
 use std::fs;
 use std::path::Path;
 
+use super::model::Memlock;
+
 /// Jobs inherit their limit from these.
 const JOB_STARTERS: [&str; 3] = ["slurmd", "sshd", "containerd"];
-
-/// The locked-memory limit of a running service.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Memlock {
-    /// The process name.
-    pub service: String,
-    /// Soft limit, bytes; `None` is unlimited.
-    pub bytes: Option<u64>,
-}
 
 /// Of each job starter that runs, the lowest limit among its processes.
 #[must_use]

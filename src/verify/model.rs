@@ -163,3 +163,12 @@ impl Report {
         nodes.chain(self.pairs.iter().flat_map(|pair| &pair.checks))
     }
 }
+
+/// The locked-memory limit of a running service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Memlock {
+    /// The process name.
+    pub service: String,
+    /// Soft limit, bytes; `None` is unlimited.
+    pub bytes: Option<u64>,
+}

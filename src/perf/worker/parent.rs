@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use super::super::counters::Snapshot;
 use super::super::model::{Check, Endpoint, Fault, Open, Outcome, Reply, Request, Run};
 use super::super::pattern::Checked;
+use super::super::snapshot::Snapshot;
 use super::SUBCOMMAND;
 
 /// How long a worker may take to end after `close` or SIGKILL.
