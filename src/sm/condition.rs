@@ -82,3 +82,6 @@ pub fn ask(spec: &Spec, fabric: &Label, device: &DeviceName, port: u8) -> Result
     let expected = expected.unwrap_or_else(|| Expected { fabric: fabric.clone(), managers: Vec::new() });
     umad::status(device, port, &expected, &Patience::default())
 }
+
+#[cfg(test)]
+mod tests;

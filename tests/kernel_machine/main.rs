@@ -5,7 +5,7 @@
 //! what needs a kernel only, then on a node of its own for what needs systemd.
 //! Each guest runs what it is the place for and leaves out the rest by name;
 //! without the variable all are left out.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's helpers fail by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test's helpers fail by panicking")]
 
 mod dummy;
 mod files;
@@ -17,7 +17,7 @@ mod oracle;
 mod place;
 mod syscalls;
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
