@@ -225,13 +225,8 @@ impl SimMachine {
         if self.modules.insert(module.clone()) && module.as_str() == "ib_ipoib" {
             for port in &self.ports {
                 let mtu = port.multicast_mtu.min(port.max_mtu) - IPOIB_HEADER_BYTES;
-                let link = SimLink {
-                    guid: port.guid,
-                    mode: IpoibMode::Datagram,
-                    mtu,
-                    up: false,
-                    addresses: BTreeSet::new(),
-                };
+                let link =
+                    SimLink { guid: port.guid, mode: IpoibMode::Datagram, mtu, up: false, addresses: BTreeSet::new() };
                 self.links.insert(port.kernel_name.clone(), link);
             }
         }

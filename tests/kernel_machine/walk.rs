@@ -12,7 +12,8 @@ use crate::Test;
 use crate::ipoib::{GUID, Hca};
 use crate::oracle::{mode, mtu, up};
 
-pub(crate) const TESTS: &[Test] = &[("the_simulated_kernel_is_as_the_real_one", the_simulated_kernel_is_as_the_real_one)];
+pub(crate) const TESTS: &[Test] =
+    &[("the_simulated_kernel_is_as_the_real_one", the_simulated_kernel_is_as_the_real_one)];
 
 const WALKS: u64 = 12;
 const STEPS: usize = 40;
