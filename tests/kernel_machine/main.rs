@@ -16,6 +16,7 @@ mod oracle;
 #[path = "../place/mod.rs"]
 mod place;
 mod syscalls;
+mod walk;
 
 use std::process::ExitCode;
 
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
     // The InfiniBand tests share one simulated HCA.
     arguments.test_threads = Some(1);
     let place = std::env::var("SELVEDGE_LAB").unwrap_or_default();
-    let on_kernel = [dummy::TESTS, files::TESTS, host::TESTS, ipoib::TESTS, syscalls::TESTS].concat();
+    let on_kernel = [dummy::TESTS, files::TESTS, host::TESTS, ipoib::TESTS, syscalls::TESTS, walk::TESTS].concat();
     let trials = [(on_kernel, "1"), (node::TESTS.to_vec(), "node")]
         .map(|(tests, needs)| tests.into_iter().map(|test| trial(test, needs, place == needs)).collect::<Vec<_>>());
     // A guest is silent about what runs in the other one.
