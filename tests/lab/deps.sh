@@ -13,7 +13,7 @@ BUILD_PACKAGES=(
 # Independent judges and traffic: the tests compare selvedge with these.
 ORACLE_PACKAGES=(
 	opensm ibsim-utils infiniband-diags perftest rdma-core ibverbs-providers rdmacm-utils
-	netplan.io network-manager augeas-tools ethtool iputils-ping bsdextrautils
+	netplan.io network-manager augeas-tools ethtool iputils-ping bsdextrautils shellcheck
 )
 
 missing_packages() {

@@ -1,0 +1,188 @@
+//! Makes the changes, reads each back, and goes back when one fails.
+
+use std::collections::BTreeSet;
+
+use super::journal::{FORMAT, Record};
+use super::log::Log;
+use super::rollback::{When, roll_back};
+use super::{ApplyError, Cause};
+use crate::machine::{Machine, MachineError};
+use crate::name::IfName;
+use crate::plan::{Deferred, Desired, Protected, guard};
+use crate::state::{Change, Object, Observed, Origin, Owned, State, States};
+
+/// A mode switch resets the MTU, a module brings its interface: a few rounds settle all of it.
+const MAX_ROUNDS: usize = 6;
+
+/// How an apply is to be done.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Links that must not be disturbed.
+    pub protected: Vec<Protected>,
+    /// Disturb them all the same, since all is undone unless confirmed by then (seconds since the epoch).
+    pub confirm_by: Option<u64>,
+}
+
+/// What an apply did.
+#[derive(Debug)]
+pub struct Applied {
+    /// The changes in the order in which they were made; empty when the node was in sync.
+    pub changes: Vec<Change>,
+    /// Choices that were made for the reader.
+    pub notes: Vec<String>,
+    /// What could not be resolved even after the changes.
+    pub deferred: Vec<Deferred>,
+}
+
+/// Works out what is wanted. Asked again after each round, since a change can bring new facts.
+pub type Desire<'a, M> = &'a mut dyn FnMut(&mut M) -> Result<Desired, Box<dyn std::error::Error + Send + Sync>>;
+
+/// Opens the journal. Asked for only when there is something to change.
+pub type OpenLog<'a> = &'a mut dyn FnMut() -> std::io::Result<Box<dyn Log>>;
+
+/// Brings `machine` to what is desired, or leaves it as it was. `watch` sees each change before it is made.
+///
+/// # Errors
+/// [`ApplyError`], after a rollback where something had been changed.
+pub fn apply<M: Machine>(
+    machine: &mut M,
+    desire: Desire<'_, M>,
+    owned: &Owned,
+    options: &Options,
+    open_log: OpenLog<'_>,
+    watch: &mut dyn FnMut(&Change),
+) -> Result<Applied, ApplyError> {
+    let desired = desire(machine).map_err(Cause::Desire)?;
+    let observed = machine.observe(&desired.scope(owned)).map_err(Cause::Observe)?;
+    let changes = desired.changes(&observed, owned);
+    if changes.is_empty() {
+        return Ok(Applied { changes, notes: desired.notes, deferred: desired.deferred });
+    }
+    check(&changes, options)?;
+    let links = machine.links().map_err(Cause::Observe)?;
+    let mut log = open_log().map_err(Cause::Journal)?;
+    let mut run = Run { machine, log: &mut *log, options, owned, links, before: States::default(), made: Vec::new() };
+    run.begin(&observed).map_err(Cause::Journal)?;
+    let made = run.rounds(desired, changes, desire, watch).and_then(|desired| run.end(desired));
+    made.map_err(|cause| {
+        let rollback = roll_back(run.machine, run.log, &run.before, &cause.to_string(), When::Running);
+        ApplyError { cause: Box::new(cause), rollback }
+    })
+}
+
+/// What must be sure before a change: that it can be undone, and that it cuts nothing off.
+fn check(changes: &[Change], options: &Options) -> Result<(), Cause> {
+    for change in changes {
+        if let (State::Unknown { why }, false) = (&change.before, matches!(change.object, Object::Reload { .. })) {
+            return Err(Cause::BeforeUnknown { object: change.object.clone(), why: why.clone() });
+        }
+    }
+    let refusals = guard(changes, &options.protected);
+    if refusals.is_empty() || options.confirm_by.is_some() { Ok(()) } else { Err(Cause::CutsOwnBranch(refusals)) }
+}
+
+struct Run<'a, M> {
+    machine: &'a mut M,
+    log: &'a mut dyn Log,
+    options: &'a Options,
+    owned: &'a Owned,
+    /// The links that existed at the start.
+    links: BTreeSet<IfName>,
+    /// The states to go back to.
+    before: States,
+    made: Vec<Change>,
+}
+
+impl<M: Machine> Run<'_, M> {
+    fn begin(&mut self, observed: &Observed) -> std::io::Result<()> {
+        self.before = observed.states.clone();
+        self.log.keep(&observed.blobs)?;
+        self.log.append(&Record::Begin {
+            format: FORMAT,
+            selvedge: env!("CARGO_PKG_VERSION").to_owned(),
+            before: self.before.clone(),
+            owned: self.owned.clone(),
+        })
+    }
+
+    fn rounds(
+        &mut self,
+        mut desired: Desired,
+        mut changes: Vec<Change>,
+        desire: Desire<'_, M>,
+        watch: &mut dyn FnMut(&Change),
+    ) -> Result<Desired, Cause> {
+        for _ in 0..MAX_ROUNDS {
+            for change in changes {
+                watch(&change);
+                self.make(&desired, change)?;
+            }
+            desired = desire(self.machine).map_err(Cause::Desire)?;
+            let observed = self.machine.observe(&desired.scope(self.owned)).map_err(Cause::Observe)?;
+            changes = desired.changes(&observed, self.owned);
+            if changes.is_empty() {
+                return Ok(desired);
+            }
+            self.widen(&observed).map_err(Cause::Journal)?;
+            check(&changes, self.options)?;
+        }
+        Err(Cause::NoRest { rounds: MAX_ROUNDS, left: changes.swap_remove(0).object })
+    }
+
+    /// Records the states of objects that came into view. What is on a link that did not exist was absent.
+    fn widen(&mut self, observed: &Observed) -> std::io::Result<()> {
+        let is_new = |object: &Object| object.link().is_some_and(|link| !self.links.contains(link));
+        let unseen = observed.states.0.iter().filter(|(object, _)| !self.before.0.contains_key(object));
+        let before: States = unseen
+            .map(|(object, state)| (object.clone(), if is_new(object) { State::Absent } else { state.clone() }))
+            .collect();
+        if before.0.is_empty() {
+            return Ok(());
+        }
+        self.log.keep(&observed.blobs)?;
+        self.before.0.extend(before.0.clone());
+        self.log.append(&Record::Seen { before })
+    }
+
+    fn make(&mut self, desired: &Desired, change: Change) -> Result<(), Cause> {
+        let refused = |source: MachineError| Cause::Change { change: Box::new(change.clone()), source };
+        if let Some(condition) = &change.condition {
+            self.machine.require(condition).map_err(refused)?;
+        }
+        self.log.append(&Record::Doing { change: change.clone() }).map_err(Cause::Journal)?;
+        self.machine.perform(&change, &desired.blobs).map_err(refused)?;
+        if !matches!(change.object, Object::Reload { .. }) {
+            let observed = self.machine.observe(std::slice::from_ref(&change.object)).map_err(refused)?;
+            let found = observed.states.get(&change.object);
+            if found != change.after {
+                return Err(Cause::ReadBack { change: Box::new(change), found });
+            }
+        }
+        self.log.append(&Record::Done { object: change.object.clone() }).map_err(Cause::Journal)?;
+        self.made.push(change);
+        Ok(())
+    }
+
+    fn end(&mut self, desired: Desired) -> Result<Applied, Cause> {
+        let owned = own(self.owned, &desired, &self.made, &self.before);
+        let record = match self.options.confirm_by {
+            Some(deadline) => Record::AwaitingConfirm { deadline, owned },
+            None => Record::Committed { owned },
+        };
+        self.log.append(&record).map_err(Cause::Journal)?;
+        Ok(Applied { changes: std::mem::take(&mut self.made), notes: desired.notes, deferred: desired.deferred })
+    }
+}
+
+/// What is owned once `made` stands: all that was owned and is still desired, and what was changed for the first time.
+fn own(owned: &Owned, desired: &Desired, made: &[Change], before: &States) -> Owned {
+    let kept = owned.0.iter().filter(|(object, _)| desired.items.contains_key(object));
+    let mut owned = Owned(kept.map(|(object, origin)| (object.clone(), origin.clone())).collect());
+    for change in made {
+        if let Some(wanted) = desired.items.get(&change.object) {
+            let origin = Origin { state: before.get(&change.object), leaving: wanted.leaving.clone() };
+            owned.0.entry(change.object.clone()).or_insert(origin);
+        }
+    }
+    owned
+}

@@ -1,0 +1,157 @@
+//! plan, drift, apply, confirm, rollback and recover: here, on an image, or on another node.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use super::args::{Apply, Elsewhere, OnNode, Reach, Recover};
+use super::host::{Target, connect, load, read_spec, this};
+use super::text::{self, Tense};
+use super::{Outcome, Stop, exit, print};
+use crate::apply::Rollback;
+use crate::apply::recover::Recovered;
+use crate::apply::rollback::When;
+use crate::node::protocol::{Reply, Request};
+use crate::node::remote::Remote;
+use crate::node::{PlanReport, Session, SpecText};
+use crate::state::Change;
+
+/// A plan is seconds of work; the rest is the network.
+const PLAN_DEADLINE: Duration = Duration::from_secs(120);
+/// Units that start slowly and links that settle take their time.
+const APPLY_DEADLINE: Duration = Duration::from_secs(900);
+
+pub(super) fn plan(args: &OnNode) -> Outcome {
+    report(args, planned(args)?, Tense::Future)
+}
+
+pub(super) fn drift(args: &OnNode) -> Outcome {
+    report(args, planned(args)?, Tense::Present)
+}
+
+fn report(args: &OnNode, report: PlanReport, tense: Tense) -> Outcome {
+    print(args.report.format, &report, || text::plan(&report, tense))?;
+    Ok(if report.changes.is_empty() { exit::OK } else { exit::DIFFERS })
+}
+
+fn planned(args: &OnNode) -> Result<PlanReport, Stop> {
+    let spec = read_spec(&args.spec.path)?;
+    match place(args)? {
+        Place::Session(mut session, host) => Ok(session.plan(&spec, &host)?),
+        Place::There(host) => {
+            let mut remote = reach(&spec, &host, &args.reach)?;
+            let request = Request::Plan { spec, node: host };
+            let reply = remote_call(&mut remote, request, PLAN_DEADLINE, &mut |_| {})?;
+            as_plan(&remote, reply)
+        }
+    }
+}
+
+pub(super) fn apply(args: &Apply) -> Outcome {
+    let on = &args.on;
+    let spec = read_spec(&on.spec.path)?;
+    let mut watch = |change: &Change| {
+        if std::io::stderr().is_terminal() {
+            eprintln!("{}", text::progress(change));
+        }
+    };
+    let applied = match place(on)? {
+        Place::Session(mut session, host) => {
+            session.apply(&spec, &host, args.confirm.map(Duration::from_secs), &mut watch)?
+        }
+        Place::There(host) => {
+            let mut remote = reach(&spec, &host, &on.reach)?;
+            let request = Request::Apply { spec, node: host, confirm_seconds: args.confirm };
+            let reply = remote_call(&mut remote, request, APPLY_DEADLINE, &mut watch)?;
+            as_plan(&remote, reply)?
+        }
+    };
+    print(on.report.format, &applied, || text::plan(&applied, Tense::Past))?;
+    Ok(exit::OK)
+}
+
+pub(super) fn confirm(args: &Elsewhere) -> Outcome {
+    match args.reach.target()? {
+        Target::Here(_) => Session::live().confirm()?,
+        Target::There(_) => simple(args, Request::Confirm {})?,
+    }
+    println!("confirmed: the last apply stays");
+    Ok(exit::OK)
+}
+
+pub(super) fn roll_back(args: &Elsewhere) -> Outcome {
+    match args.reach.target()? {
+        Target::Here(_) => {
+            let rollback = Session::live().roll_back()?;
+            if let Rollback::Failed { .. } = rollback {
+                return Err(Stop { message: rollback.to_string(), code: exit::TORN });
+            }
+        }
+        Target::There(_) => simple(args, Request::RollBack {})?,
+    }
+    println!("rolled back: the node is as it was before the last apply");
+    Ok(exit::OK)
+}
+
+pub(super) fn recover(args: &Recover) -> Outcome {
+    let when = if args.boot { When::Boot } else { When::Running };
+    match Session::live().recover(when)? {
+        Recovered::Nothing => Ok(exit::OK),
+        Recovered::Awaiting(deadline) => {
+            println!("an apply waits for its confirmation until {deadline} (seconds since the epoch)");
+            Ok(exit::OK)
+        }
+        Recovered::Undone(rollback) => {
+            println!("an apply that did not end, or was not confirmed, was undone: {rollback}");
+            Ok(exit::of_rollback(&rollback))
+        }
+    }
+}
+
+enum Place {
+    Session(Session, crate::name::HostName),
+    There(crate::name::HostName),
+}
+
+fn place(args: &OnNode) -> Result<Place, Stop> {
+    if let Some(root) = &args.root {
+        let host = args.reach.node.clone().map_or_else(this, Ok)?;
+        return Ok(Place::Session(Session::image(root)?, host));
+    }
+    Ok(match args.reach.target()? {
+        Target::Here(host) => Place::Session(Session::live(), host),
+        Target::There(host) => Place::There(host),
+    })
+}
+
+/// The spec is checked here first: its faults need no node.
+fn reach(text: &SpecText, host: &crate::name::HostName, reach: &Reach) -> Result<Remote, Stop> {
+    let spec = load(text)?;
+    Ok(connect(host, Some(&spec), &reach.ssh())?)
+}
+
+fn remote_call(
+    remote: &mut Remote,
+    request: Request,
+    deadline: Duration,
+    watch: &mut dyn FnMut(&Change),
+) -> Result<Reply, Stop> {
+    remote.call(request, deadline, watch).map_err(|error| {
+        let mut stop = Stop::from(error);
+        stop.message = format!("{}: {}", remote.host(), stop.message);
+        stop
+    })
+}
+
+fn as_plan(remote: &Remote, reply: Reply) -> Result<PlanReport, Stop> {
+    match reply {
+        Reply::Plan(report) => Ok(report),
+        _ => Err(remote.out_of_turn().into()),
+    }
+}
+
+fn simple(args: &Elsewhere, request: Request) -> Result<(), Stop> {
+    let Target::There(host) = args.reach.target()? else { return Ok(()) };
+    let spec = args.spec.as_ref().map(|path| read_spec(path).and_then(|text| load(&text))).transpose()?;
+    let mut remote = connect(&host, spec.as_ref(), &args.reach.ssh())?;
+    remote_call(&mut remote, request, APPLY_DEADLINE, &mut |_| {}).map(|_| ())
+}

@@ -1,0 +1,270 @@
+//! The arguments of each command.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::name::HostName;
+use crate::state::FilePath;
+
+/// Declarative network configuration for RDMA clusters.
+#[derive(Debug, Parser)]
+#[command(name = "selvedge", version, about, after_help = EXIT_CODES, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 in sync or done; 1 could not be done; 2 there are differences; \
+                          3 the verdict is bad; 4 a rollback failed; 64 wrong usage";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Write a commented starter spec
+    Init(Init),
+    /// Check a spec and report every fault at once
+    Check(Check),
+    /// Print what this host has, as JSON for use elsewhere
+    Facts(Reach),
+    /// Show the state that the spec asks of a node
+    Show(Offline),
+    /// Print or write the files that apply would write
+    Render(Render),
+    /// Show the changes that apply would make, in order, each with its reason
+    Plan(OnNode),
+    /// Make a node as the spec says, as a transaction
+    Apply(Apply),
+    /// Keep the last apply that waits for its confirmation
+    Confirm(Elsewhere),
+    /// Undo the last apply
+    Rollback(Elsewhere),
+    /// Show what differs from the spec, without changing anything
+    Drift(OnNode),
+    /// Check the nodes, then measure RDMA between them
+    Verify(Verify),
+    /// Ask the fabric for its subnet managers
+    Sm(Sm),
+    /// Print the JSON Schema of the spec or of a report
+    Schema(Schema),
+    /// Print completions for a shell
+    Completions(Completions),
+    /// Print the manual page
+    Man,
+    /// The node's end of the controller's protocol, on standard input and output
+    #[command(hide = true)]
+    Node,
+    /// A measuring process, on standard input and output
+    #[command(name = crate::perf::worker::SUBCOMMAND, hide = true)]
+    PerfWorker,
+    /// Undo an apply that was cut off or not confirmed in time
+    #[command(hide = true)]
+    Recover(Recover),
+}
+
+/// How a report is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Spec {
+    /// The spec; `-` is standard input
+    #[arg(value_name = "SPEC", default_value = "/etc/selvedge/cluster.toml")]
+    pub(crate) path: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// How to print the report
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Reach {
+    /// Another ssh configuration than the user's own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ssh_config: Option<PathBuf>,
+    /// Run selvedge by `sudo -n` on other nodes
+    #[arg(long)]
+    pub(crate) sudo: bool,
+    /// Where selvedge is on other nodes, when not in their PATH
+    #[arg(long, value_name = "PATH")]
+    pub(crate) program: Option<FilePath>,
+    /// The node; this host without it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node: Option<HostName>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Elsewhere {
+    #[command(flatten)]
+    pub(crate) reach: Reach,
+    /// The spec that says how the node is reached by ssh, when its name is not enough
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) spec: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// Where to write it; standard output without it. An existing file is never overwritten
+    #[arg(value_name = "FILE")]
+    pub(crate) path: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    #[command(flatten)]
+    pub(crate) spec: Spec,
+    #[command(flatten)]
+    pub(crate) report: Report,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Offline {
+    #[command(flatten)]
+    pub(crate) spec: Spec,
+    #[command(flatten)]
+    pub(crate) reach: Reach,
+    /// The node's facts, as `selvedge facts` printed them, instead of asking the node
+    #[arg(long, value_name = "FILE")]
+    pub(crate) facts: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) report: Report,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Render {
+    #[command(flatten)]
+    pub(crate) offline: Offline,
+    /// Write the files below this folder instead of printing them
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OnNode {
+    #[command(flatten)]
+    pub(crate) spec: Spec,
+    #[command(flatten)]
+    pub(crate) reach: Reach,
+    /// Look at a mounted image instead of a running node: files only
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) report: Report,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Apply {
+    #[command(flatten)]
+    pub(crate) on: OnNode,
+    /// Undo everything unless `selvedge confirm` comes within so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(5..=86_400))]
+    pub(crate) confirm: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Recover {
+    /// At boot, before the network comes up
+    #[arg(long)]
+    pub(crate) boot: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    #[command(flatten)]
+    pub(crate) spec: Spec,
+    /// Only these nodes; all of the spec without it
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    pub(crate) node: Vec<HostName>,
+    /// Another ssh configuration than the user's own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ssh_config: Option<PathBuf>,
+    /// Run selvedge by `sudo -n` on other nodes
+    #[arg(long)]
+    pub(crate) sudo: bool,
+    /// Where selvedge is on other nodes, when not in their PATH
+    #[arg(long, value_name = "PATH")]
+    pub(crate) program: Option<FilePath>,
+    /// Only these kinds of check
+    #[arg(long, value_enum, num_args = 1.., value_delimiter = ',')]
+    pub(crate) only: Vec<Only>,
+    /// Show the checks that passed as well
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+    #[command(flatten)]
+    pub(crate) report: Report,
+}
+
+/// A kind of check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Only {
+    /// Each node on its own
+    Node,
+    /// Full-MTU pings between nodes
+    Ping,
+    /// RDMA bandwidth and latency between nodes
+    Perf,
+    /// The subnet managers of each fabric
+    Sm,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Sm {
+    #[command(subcommand)]
+    pub(crate) command: SmCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SmCommand {
+    /// Each manager's node, port, priority and state, as the fabric has it
+    Status(SmStatus),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SmStatus {
+    #[command(flatten)]
+    pub(crate) spec: Spec,
+    #[command(flatten)]
+    pub(crate) reach: Reach,
+    /// The fabric; all InfiniBand fabrics of the spec without it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) fabric: Option<crate::name::Label>,
+    /// Ask through this port of this host: DEVICE or DEVICE:PORT
+    #[arg(long, value_name = "DEVICE[:PORT]")]
+    pub(crate) device: Option<String>,
+    #[command(flatten)]
+    pub(crate) report: Report,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Schema {
+    /// Which
+    #[arg(value_enum, default_value_t = SchemaOf::Spec)]
+    pub(crate) of: SchemaOf,
+}
+
+/// What has a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaOf {
+    /// What `check` reads
+    Spec,
+    /// What `plan`, `drift` and `apply` report
+    Plan,
+    /// What `verify` reports
+    Report,
+    /// What `facts` prints
+    Facts,
+    /// What `sm status` reports
+    SmStatus,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}

@@ -1,0 +1,133 @@
+//! The command line: what can be given, and which part does it.
+//!
+//! Reports go to standard output, everything else to standard error.
+
+mod apply;
+mod args;
+mod host;
+mod inspect;
+mod manager;
+mod text;
+mod verify;
+
+use std::io::IsTerminal;
+
+use clap::Parser;
+
+use self::args::{Arguments, Command};
+use crate::exit;
+use crate::spec::Look;
+
+/// What stopped a command: what to say, and the exit code.
+pub(crate) struct Stop {
+    message: String,
+    code: u8,
+}
+
+impl Stop {
+    fn failed(message: impl Into<String>) -> Self {
+        Self { message: message.into(), code: exit::FAILED }
+    }
+}
+
+impl From<crate::node::SessionError> for Stop {
+    fn from(error: crate::node::SessionError) -> Self {
+        Self { message: exit::message(&error, look()), code: exit::of_session(&error) }
+    }
+}
+
+impl From<crate::node::remote::CallError> for Stop {
+    fn from(error: crate::node::remote::CallError) -> Self {
+        let code = match error {
+            crate::node::remote::CallError::Refused { code, .. } => code,
+            _ => exit::FAILED,
+        };
+        Self { message: exit::causes(&error).join(": "), code }
+    }
+}
+
+/// What a command ends with: its exit code, or what stopped it.
+pub(crate) type Outcome = Result<u8, Stop>;
+
+/// Runs the command line and gives the exit code.
+#[must_use]
+pub fn main() -> u8 {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are asked for; anything else is a fault of the command line.
+            let code = if error.use_stderr() { exit::USAGE } else { exit::OK };
+            let _ = error.print();
+            return code;
+        }
+    };
+    start_log();
+    match run(arguments.command) {
+        Ok(code) => code,
+        Err(stop) => {
+            eprintln!("{}", stop.message);
+            stop.code
+        }
+    }
+}
+
+fn run(command: Command) -> Outcome {
+    match command {
+        Command::Check(args) => inspect::check(&args),
+        Command::Facts(args) => inspect::facts(&args),
+        Command::Show(args) => inspect::show(&args),
+        Command::Render(args) => inspect::render(&args),
+        Command::Schema(args) => inspect::schema(&args),
+        Command::Completions(args) => inspect::completions(&args),
+        Command::Man => inspect::man(),
+        Command::Init(args) => inspect::init(&args),
+        Command::Plan(args) => apply::plan(&args),
+        Command::Drift(args) => apply::drift(&args),
+        Command::Apply(args) => apply::apply(&args),
+        Command::Confirm(args) => apply::confirm(&args),
+        Command::Rollback(args) => apply::roll_back(&args),
+        Command::Recover(args) => apply::recover(&args),
+        Command::Verify(args) => verify::verify(&args),
+        Command::Sm(args) => manager::run(&args),
+        Command::Node => host::node(),
+        Command::PerfWorker => host::perf_worker(),
+    }
+}
+
+/// How faults are shown on standard error.
+pub(crate) fn look() -> Look {
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    if colour { Look::Terminal { columns: 100 } } else { Look::Plain }
+}
+
+fn start_log() {
+    use tracing_subscriber::EnvFilter;
+    if let Ok(filter) = EnvFilter::try_from_env("SELVEDGE_LOG") {
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    }
+}
+
+/// Prints a report: text, or JSON alone.
+pub(crate) fn print<T: serde::Serialize>(
+    format: args::Format,
+    report: &T,
+    text: impl FnOnce() -> String,
+) -> Result<(), Stop> {
+    use std::io::Write;
+    let out = match format {
+        args::Format::Text => text(),
+        args::Format::Json => serde_json::to_string_pretty(report)
+            .map_err(|error| Stop::failed(format!("cannot write the report as JSON: {error}")))?,
+    };
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout
+        .write_all(out.as_bytes())
+        .and_then(|()| if out.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
+    match written {
+        // A reader that has seen enough, such as `head`, is no fault.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Stop::failed(format!("cannot write the report: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

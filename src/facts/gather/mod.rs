@@ -1,0 +1,76 @@
+//! Gathers the facts of the host that this program runs on.
+//!
+//! Sysfs, procfs and configuration come in, read below a root folder so that
+//! tests can lay out a host of their own; [`Facts`] go out. Routes are asked of
+//! the kernel, on a live host only. Nothing is changed, no program is run and no
+//! service is asked.
+
+mod config;
+mod devices;
+mod mounts;
+mod netdevs;
+mod network;
+mod protect;
+mod remote;
+mod session;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::path::Path;
+
+use thiserror::Error;
+
+use self::network::{LiveNetwork, Network};
+use self::tree::Tree;
+use super::Facts;
+use crate::machine::MachineError;
+use crate::name::{HostName, NameError};
+
+/// The version of the facts' format.
+const VERSION: u32 = 1;
+
+/// Why there are no facts.
+#[derive(Debug, Error)]
+pub enum FactsError {
+    /// The kernel's host name cannot be used.
+    #[error("this host has no usable name: {0}")]
+    HostName(#[from] NameError),
+    /// The kernel does not answer.
+    #[error("cannot tell which links carry what must not be cut: {0}")]
+    Network(#[from] MachineError),
+}
+
+/// Gathers the facts of the host, or of the tree, whose root folder is `root`.
+///
+/// Links are protected on a live host (`/`) only: a tree has no routes.
+///
+/// # Errors
+/// When the host has no usable name, or the kernel does not tell its routes.
+pub fn gather(root: &Path) -> Result<Facts, FactsError> {
+    let tree = Tree::new(root);
+    let network = if root == Path::new("/") { Some(LiveNetwork::open()?) } else { None };
+    gather_from(&tree, network.as_ref().map(|network| -> &dyn Network { network }))
+}
+
+fn gather_from(tree: &Tree, network: Option<&dyn Network>) -> Result<Facts, FactsError> {
+    Ok(Facts {
+        version: VERSION,
+        hostname: host_name(tree)?,
+        kernel: kernel_release(tree),
+        devices: devices::devices(tree),
+        config: config::evidence(tree),
+        programs: config::programs(tree),
+        protected: network.map_or_else(Vec::new, |network| protect::protected(tree, network)),
+    })
+}
+
+/// As the kernel has it; in an image, as it will be after boot.
+fn host_name(tree: &Tree) -> Result<HostName, NameError> {
+    tree.word("/proc/sys/kernel/hostname").or_else(|| tree.word("/etc/hostname")).unwrap_or_default().parse()
+}
+
+/// As the kernel has it; in an image, the last of those installed.
+fn kernel_release(tree: &Tree) -> String {
+    tree.word("/proc/sys/kernel/osrelease").or_else(|| tree.names("/lib/modules").pop()).unwrap_or_default()
+}

@@ -1,0 +1,118 @@
+//! What a host has: HCAs and ports, the system that keeps its network
+//! configuration, the programs at hand, the links it must not lose.
+//!
+//! Gathered on the node, written as JSON by `selvedge facts`, read back for
+//! `render` and `plan` elsewhere.
+
+mod gather;
+
+pub use gather::{FactsError, gather};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::name::{DeviceName, HostName, IfName};
+use crate::plan::Protected;
+use crate::rdma::{Guid, Transport};
+use crate::state::FilePath;
+
+/// Everything that resolving a spec needs to know of one host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Facts {
+    /// Version of this format: 1.
+    pub version: u32,
+    /// The host's name, as the kernel has it.
+    pub hostname: HostName,
+    /// Kernel release, as `uname -r` prints it.
+    pub kernel: String,
+    /// RDMA devices.
+    pub devices: Vec<Device>,
+    /// What keeps the network configuration.
+    pub config: ConfigEvidence,
+    /// Programs that selvedge may have to run or to name in a file.
+    pub programs: Programs,
+    /// Links that carry what must not be cut.
+    pub protected: Vec<Protected>,
+}
+
+/// An RDMA device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// Its name: `mlx5_0`.
+    pub name: DeviceName,
+    /// The PCI address of its parent, `0000:3b:00.0`; none for a software device.
+    pub pci: Option<String>,
+    /// The kernel driver of its parent.
+    pub driver: Option<String>,
+    /// Firmware version, as the device says it.
+    pub firmware: Option<String>,
+    /// Board or parameter-set id (PSID).
+    pub board_id: Option<String>,
+    /// NUMA node of its parent.
+    pub numa_node: Option<u32>,
+    /// Ports, from 1.
+    pub ports: Vec<PortFacts>,
+}
+
+/// A port of an RDMA device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PortFacts {
+    /// Number, from 1.
+    pub number: u8,
+    /// InfiniBand or Ethernet, by the link layer.
+    pub transport: Transport,
+    /// Port GUID; on RoCE the interface identifier of its first GID.
+    pub guid: Guid,
+    /// Logical state: `DOWN`, `INIT`, `ARMED`, `ACTIVE`.
+    pub state: String,
+    /// Physical state: `LinkUp`, `Polling`, `Disabled`.
+    pub physical_state: String,
+    /// Rate as sysfs prints it: `200 Gb/sec (4X HDR)`.
+    pub rate: String,
+    /// LID, 0 when there is none.
+    pub lid: u16,
+    /// LID of the master subnet manager, 0 when there is none.
+    pub sm_lid: u16,
+    /// The port's own network interface, if there is one (never a P_Key child).
+    pub netdev: Option<Netdev>,
+}
+
+/// The network interface of a port.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Netdev {
+    /// Its name.
+    pub name: IfName,
+    /// Whether it can do connected mode: bit 0x80 of the first byte of the IPoIB hardware address
+    /// (RFC 4755), set where the driver does reliable connections. `None` on Ethernet.
+    pub connected_capable: Option<bool>,
+}
+
+/// Evidence of which system keeps the network configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConfigEvidence {
+    /// The `netplan` program, if it is installed.
+    pub netplan: Option<FilePath>,
+    /// Whether /etc/netplan, /run/netplan or /usr/lib/netplan holds a file.
+    pub netplan_files: bool,
+    /// systemd-networkd is running or enabled.
+    pub networkd: bool,
+    /// NetworkManager is running or enabled.
+    pub network_manager: bool,
+}
+
+/// Programs by their absolute path; `None` when not installed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Programs {
+    /// This program itself.
+    pub selvedge: Option<FilePath>,
+    /// iproute2's `ip`.
+    pub ip: Option<FilePath>,
+    /// opensm.
+    pub opensm: Option<FilePath>,
+}

@@ -1,0 +1,97 @@
+//! What the spec asks of one host, before anything is known of the host itself.
+//!
+//! Made by [`compile`](crate::compile::compile) from the spec alone. Each value
+//! carries the place in the spec that it came from, so that every reason and
+//! every refusal further on can name it. Values only.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use ipnet::IpNet;
+
+use crate::name::{HostName, IfName, Label, ModuleName};
+use crate::rdma::{Speed, Transport};
+use crate::spec::{ConfigChoice, DeviceSelector, FabricMtu, ModeChoice, ModuleOption, MtuChoice};
+
+/// A place in the spec, as its text reads: `[networks.compute] mode = "connected"`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Origin {
+    /// The table: `[networks.compute]`.
+    pub table: Box<str>,
+    /// The key and its value: `mode = "connected"`.
+    pub entry: Box<str>,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.table, self.entry)
+    }
+}
+
+/// A value and the place in the spec that it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sourced<T> {
+    /// The value.
+    pub value: T,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// All that the spec asks of one host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Intent {
+    /// The host, by the name that the spec has for it.
+    pub host: HostName,
+    /// The cluster's name, for comments in files.
+    pub cluster: Label,
+    /// What keeps the configuration over a reboot.
+    pub config: Sourced<ConfigChoice>,
+    /// The ports, in the order of the spec.
+    pub ports: Vec<PortIntent>,
+    /// The fabrics that this host is a subnet manager of.
+    pub managers: Vec<ManagerRole>,
+    /// Options of kernel modules: module, parameter, value.
+    pub modules: BTreeMap<ModuleName, BTreeMap<ModuleName, ModuleOption>>,
+}
+
+/// What the spec asks of one port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortIntent {
+    /// Which HCA.
+    pub device: Sourced<DeviceSelector>,
+    /// Port of the HCA, from 1; a selector by GUID names the port itself.
+    pub port: u8,
+    /// The interface name to pin.
+    pub interface: Option<Sourced<IfName>>,
+    /// The network.
+    pub network: Label,
+    /// The fabric that the network runs on.
+    pub fabric: Label,
+    /// InfiniBand or RoCE.
+    pub transport: Sourced<Transport>,
+    /// Nominal speed; only verify looks at it.
+    pub speed: Speed,
+    /// This host's address in the network.
+    pub address: Sourced<IpNet>,
+    /// IPoIB mode; `Auto` on RoCE means none.
+    pub mode: Sourced<ModeChoice>,
+    /// MTU of the interface.
+    pub mtu: Sourced<MtuChoice>,
+    /// IB MTU of the fabric's multicast groups.
+    pub fabric_mtu: Sourced<FabricMtu>,
+}
+
+/// This host's part in managing a fabric.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ManagerRole {
+    /// The fabric.
+    pub fabric: Label,
+    /// 0 for the primary, 1 for the first standby, and so on.
+    pub rank: usize,
+    /// All managers of the fabric, the primary first.
+    pub managers: Vec<HostName>,
+    /// MTU of the IPoIB multicast groups that the manager makes.
+    pub fabric_mtu: FabricMtu,
+    /// The entry that makes this host a manager.
+    pub origin: Origin,
+}

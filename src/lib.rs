@@ -1,0 +1,23 @@
+//! selvedge: declarative network configuration for RDMA clusters.
+
+pub mod addressing;
+pub mod apply;
+pub mod cli;
+pub mod compile;
+pub mod exit;
+pub mod facts;
+pub mod hostlist;
+pub mod intent;
+pub mod machine;
+pub mod name;
+pub mod node;
+pub mod perf;
+pub mod plan;
+pub mod rdma;
+pub mod render;
+pub mod resolve;
+pub mod sm;
+pub mod spec;
+pub mod state;
+pub mod verbs;
+pub mod verify;

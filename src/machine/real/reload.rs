@@ -1,0 +1,101 @@
+//! Has a program read its changed files again, and waits until it has acted on them.
+//!
+//! Never restarts a network. A program that does not run has nothing to read
+//! again: it will when it starts.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use tokio::time::{Instant, timeout_at};
+use zbus::{Message, MessageStream, OwnedObjectPath, OwnedVariant};
+
+use super::bus::{Bus, NETWORKD, refused};
+use super::{Live, program, systemd};
+use crate::machine::MachineError;
+use crate::state::ConfigSystem;
+
+/// How long links may take to be configured again. One without carrier never gets there.
+const LINKS_DEADLINE: Duration = Duration::from_secs(5);
+
+/// How long networkd must be silent, with no link on its way, to count as done: it
+/// answers before it has looked at each link.
+const SILENCE: Duration = Duration::from_millis(300);
+
+const LINK_INTERFACE: &str = "org.freedesktop.network1.Link";
+const STATE: &str = "AdministrativeState";
+const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
+
+/// Has `system` read its files.
+pub(super) fn perform(live: &mut Live, system: &ConfigSystem) -> Result<(), MachineError> {
+    match system {
+        ConfigSystem::Udev if !Path::new("/run/udev/control").exists() => Ok(()),
+        ConfigSystem::Udev => program::run("udevadm", &["control", "--reload"]).map(drop),
+        // Writes files under /run that networkd or NetworkManager read; `netplan apply` would restart links.
+        ConfigSystem::Netplan => program::run("netplan", &["generate"]).map(drop),
+        ConfigSystem::Systemd | ConfigSystem::Networkd | ConfigSystem::Unit(_) if !systemd::is_running() => Ok(()),
+        ConfigSystem::Systemd => systemd::reload(live.bus()?),
+        ConfigSystem::Networkd => networkd(live.bus()?),
+        ConfigSystem::Unit(name) => systemd::restart(live.bus()?, name),
+    }
+}
+
+fn networkd(bus: &Bus) -> Result<(), MachineError> {
+    bus.runtime.block_on(async {
+        if !bus.is_running(NETWORKD).await? {
+            return Ok(());
+        }
+        let before = links_on_their_way(bus).await?;
+        let mut changes = bus.signals(NETWORKD, PROPERTIES, "PropertiesChanged").await?;
+        bus.call(NETWORKD, "Reload", &()).await?;
+        // A link that was stuck before, without carrier most likely, is not waited for.
+        let waiting = links_on_their_way(bus).await?.difference(&before).cloned().collect();
+        settle(waiting, &mut changes).await
+    })
+}
+
+/// Waits until no link is on its way any more.
+async fn settle(mut waiting: BTreeSet<String>, changes: &mut MessageStream) -> Result<(), MachineError> {
+    let deadline = Instant::now() + LINKS_DEADLINE;
+    loop {
+        let until = if waiting.is_empty() { deadline.min(Instant::now() + SILENCE) } else { deadline };
+        match timeout_at(until, changes.next()).await {
+            // Silence, or no time left.
+            Err(_) | Ok(None) => return Ok(()),
+            Ok(Some(Ok(signal))) => match new_state(&signal) {
+                Some((link, state)) if is_on_its_way(&state) => drop(waiting.insert(link)),
+                Some((link, _)) => drop(waiting.remove(&link)),
+                None => {}
+            },
+            Ok(Some(Err(error))) => return Err(refused(NETWORKD.shown, "say what it does", error)),
+        }
+    }
+}
+
+/// The link that a signal is about, and its new administrative state.
+fn new_state(signal: &Message) -> Option<(String, String)> {
+    let body = signal.body();
+    let (_, mut changed, _): (String, HashMap<String, OwnedVariant>, Vec<String>) = body.deserialize().ok()?;
+    let state = changed.remove(STATE)?.try_into().ok()?;
+    Some((signal.header().path()?.to_string(), state))
+}
+
+async fn links_on_their_way(bus: &Bus) -> Result<BTreeSet<String>, MachineError> {
+    let answer = bus.call(NETWORKD, "ListLinks", &()).await?;
+    let body = answer.body();
+    let links: Vec<(i32, String, OwnedObjectPath)> =
+        body.deserialize().map_err(|error| refused(NETWORKD.shown, "ListLinks", error))?;
+    let mut on_their_way = BTreeSet::new();
+    for (_, _, path) in links {
+        let state: Option<String> = bus.property(NETWORKD, path.as_str(), LINK_INTERFACE, STATE).await;
+        if state.is_some_and(|state| is_on_its_way(&state)) {
+            on_their_way.insert(path.to_string());
+        }
+    }
+    Ok(on_their_way)
+}
+
+fn is_on_its_way(state: &str) -> bool {
+    matches!(state, "pending" | "initialized" | "configuring")
+}

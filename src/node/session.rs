@@ -1,0 +1,287 @@
+//! What can be done on the machine this runs on, or on an image of one.
+//!
+//! A spec's text comes in, reports go out. The commands, the node's end of the
+//! protocol and the agent all call this.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::report::{ChangeReport, PlanReport};
+use crate::apply::recover::{self, Recovered, UndoError};
+use crate::apply::rollback::When;
+use crate::apply::store::{Store, StoreError};
+use crate::apply::{ApplyError, Options, Rollback, apply};
+use crate::compile::{CompileError, compile};
+use crate::facts::{Facts, FactsError, gather};
+use crate::intent::Intent;
+use crate::machine::real::RealMachine;
+use crate::machine::{Machine, MachineError};
+use crate::name::{DeviceName, HostName, Label};
+use crate::plan::Desired;
+use crate::resolve::{ResolveFaults, resolve, select};
+use crate::spec::{self, Checked, Faults, Spec};
+use crate::state::{Change, Owned};
+use crate::verify::{NodeChecks, checks, memlock};
+
+/// Where the journals are.
+const STORE: &str = "var/lib/selvedge";
+
+/// A spec as text, and what messages call it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpecText {
+    /// Its path, or `<stdin>`.
+    pub name: String,
+    /// The TOML text.
+    pub text: String,
+}
+
+impl SpecText {
+    /// Reads and checks it.
+    ///
+    /// # Errors
+    /// All of its faults.
+    pub fn load(&self) -> Result<Checked, Faults> {
+        spec::load(&self.name, &self.text)
+    }
+}
+
+/// Why something could not be done on this machine.
+#[derive(Debug, Error)]
+pub enum SessionError {
+    /// The spec has faults.
+    #[error("the spec has {} fault(s)", .0.faults.len())]
+    Spec(Faults),
+    /// The spec asks nothing of this host.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// The host cannot be looked at.
+    #[error(transparent)]
+    Facts(#[from] FactsError),
+    /// The host cannot have what the spec asks.
+    #[error(transparent)]
+    Resolve(#[from] ResolveFaults),
+    /// The machine cannot be looked at.
+    #[error("cannot look at this machine: {0}")]
+    Machine(#[from] MachineError),
+    /// The apply did not succeed.
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+    /// The journals cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Nothing to confirm or to undo.
+    #[error(transparent)]
+    Undo(#[from] UndoError),
+    /// An earlier apply waits for its confirmation.
+    #[error("the last apply waits for its confirmation; give `selvedge confirm` or `selvedge rollback` first")]
+    Awaiting,
+    /// An earlier apply was cut off, and undoing it failed.
+    #[error("an earlier apply was cut off and cannot be undone: {0}")]
+    Torn(Rollback),
+    /// The host is not on the fabric.
+    #[error("the spec gives `{host}` no port on the fabric `{fabric}`; name one with --device")]
+    NoPortOn {
+        /// The host.
+        host: HostName,
+        /// The fabric.
+        fabric: Label,
+    },
+    /// `--confirm` on an image.
+    #[error("an image has nothing to undo in time: --confirm is for a running node")]
+    ConfirmOnImage,
+}
+
+/// A machine that commands are done on.
+pub struct Session {
+    machine: RealMachine,
+    store: Store,
+    root: PathBuf,
+    live: bool,
+}
+
+impl Session {
+    /// The host that this program runs on.
+    #[must_use]
+    pub fn live() -> Self {
+        let root = PathBuf::from("/");
+        let machine = RealMachine::live().with_fabric(Box::new(crate::sm::require));
+        Self { machine, store: Store::new(root.join(STORE)), root, live: true }
+    }
+
+    /// The file system image at `root`.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn image(root: &Path) -> Result<Self, SessionError> {
+        Ok(Self {
+            machine: RealMachine::image(root)?,
+            store: Store::new(root.join(STORE)),
+            root: root.to_owned(),
+            live: false,
+        })
+    }
+
+    /// What this host has.
+    ///
+    /// # Errors
+    /// When the kernel's own view cannot be read.
+    pub fn facts(&self) -> Result<Facts, SessionError> {
+        Ok(gather(&self.root)?)
+    }
+
+    /// The changes that an apply would make now.
+    ///
+    /// # Errors
+    /// When the spec has faults, or the host cannot be looked at or have what is asked.
+    pub fn plan(&mut self, spec: &SpecText, host: &HostName) -> Result<PlanReport, SessionError> {
+        let intent = self.intent(spec, host)?;
+        let desired = resolve(&intent, &self.facts()?)?;
+        let owned = self.store.owned()?;
+        let observed = self.machine.observe(&desired.scope(&owned))?;
+        let changes = desired.changes(&observed, &owned).into_iter();
+        let report = |change| ChangeReport::new(change, &observed.blobs, &desired.blobs);
+        Ok(PlanReport {
+            node: intent.host,
+            changes: changes.map(report).collect(),
+            deferred: desired.deferred,
+            notes: desired.notes,
+            confirm_by: None,
+        })
+    }
+
+    /// Makes the changes. `watch` sees each before it is made.
+    ///
+    /// # Errors
+    /// When it could not be done; what had been changed was rolled back.
+    pub fn apply(
+        &mut self,
+        spec: &SpecText,
+        host: &HostName,
+        confirm: Option<Duration>,
+        watch: &mut dyn FnMut(&Change),
+    ) -> Result<PlanReport, SessionError> {
+        let intent = self.intent(spec, host)?;
+        if confirm.is_some() && !self.live {
+            return Err(SessionError::ConfirmOnImage);
+        }
+        let _lock = self.store.lock()?;
+        self.settle_the_last()?;
+        let owned = self.store.owned()?;
+        let facts = self.facts()?;
+        let confirm_by = confirm.map(|wait| now() + wait.as_secs());
+        let options = Options { protected: facts.protected.clone(), confirm_by };
+        let Self { machine, store, root, .. } = self;
+        let mut first = Some(facts);
+        let mut desire = |_: &mut RealMachine| {
+            let facts = first.take().map_or_else(|| gather(root), Ok)?;
+            let desired = resolve(&intent, &facts)?;
+            Ok(with_origins(desired, store, &owned))
+        };
+        let selvedge = std::env::current_exe();
+        let mut open = || {
+            if let Some(wait) = confirm {
+                super::timer::arm(&selvedge.as_ref().map_err(copy)?.to_string_lossy(), wait)?;
+            }
+            store.begin()
+        };
+        let applied = apply(machine, &mut desire, &owned, &options, &mut open, watch)?;
+        if !applied.changes.is_empty() {
+            self.store.prune()?;
+        }
+        let report = |change| ChangeReport { change, diff: None };
+        let confirm_by = confirm_by.filter(|_| !applied.changes.is_empty());
+        let changes = applied.changes.into_iter().map(report).collect();
+        Ok(PlanReport { node: intent.host, changes, deferred: applied.deferred, notes: applied.notes, confirm_by })
+    }
+
+    /// Looks whether this host is as the spec says.
+    ///
+    /// # Errors
+    /// When the spec has faults, or the host cannot be looked at.
+    pub fn check(&mut self, spec: &SpecText, host: &HostName) -> Result<NodeChecks, SessionError> {
+        let intent = self.intent(spec, host)?;
+        let facts = self.facts()?;
+        let mut checks = checks::hardware_of(&intent, &facts);
+        // What cannot be resolved is a finding like any other: the hardware checks say why.
+        let desired = resolve(&intent, &facts).unwrap_or_else(|faults| {
+            checks.extend(faults.faults.iter().map(checks::unresolved));
+            Desired::default()
+        });
+        let observed = self.machine.observe(&desired.scope(&Owned::default()))?;
+        checks.extend(checks::in_effect(&desired, &observed.states));
+        checks.extend(memlock::of_job_starters(&self.root).iter().map(checks::memlock));
+        let ports = checks::ports(&intent, &facts, &observed.states);
+        Ok(NodeChecks { node: intent.host, checks, ports })
+    }
+
+    /// The device and port through which this host is on a fabric.
+    ///
+    /// # Errors
+    /// When the spec gives this host no port there, or the host does not have it.
+    pub fn port_on(&self, spec: &Spec, host: &HostName, fabric: &Label) -> Result<(DeviceName, u8), SessionError> {
+        let intent = compile(spec, host)?;
+        let facts = self.facts()?;
+        let on_it = intent.ports.iter().find(|port| port.fabric == *fabric);
+        let port = on_it.ok_or_else(|| SessionError::NoPortOn { host: host.clone(), fabric: fabric.clone() })?;
+        let (device, found) =
+            select(port, &facts).map_err(|fault| ResolveFaults { host: host.clone(), faults: vec![fault] })?;
+        Ok((device.name.clone(), found.number))
+    }
+
+    /// Keeps the last apply.
+    ///
+    /// # Errors
+    /// When none waits for it.
+    pub fn confirm(&mut self) -> Result<(), SessionError> {
+        let _lock = self.store.lock()?;
+        Ok(recover::confirm(&self.store)?)
+    }
+
+    /// Undoes the last apply.
+    ///
+    /// # Errors
+    /// When there is none, or it was undone already.
+    pub fn roll_back(&mut self) -> Result<Rollback, SessionError> {
+        let _lock = self.store.lock()?;
+        Ok(recover::undo_last(&mut self.machine, &self.store)?)
+    }
+
+    /// Undoes what was cut off, or not confirmed in time. Waits for an apply that is under way.
+    ///
+    /// # Errors
+    /// When the journals cannot be used.
+    pub fn recover(&mut self, when: When) -> Result<Recovered, SessionError> {
+        let _lock = self.store.lock_in_turn()?;
+        Ok(recover::recover(&mut self.machine, &self.store, when, now())?)
+    }
+
+    fn intent(&self, spec: &SpecText, host: &HostName) -> Result<Intent, SessionError> {
+        let checked = spec.load().map_err(SessionError::Spec)?;
+        Ok(compile(&checked.spec, host)?)
+    }
+
+    fn settle_the_last(&mut self) -> Result<(), SessionError> {
+        match recover::recover(&mut self.machine, &self.store, When::Running, now())? {
+            Recovered::Nothing | Recovered::Undone(Rollback::Done | Rollback::NotNeeded) => Ok(()),
+            Recovered::Awaiting(_) => Err(SessionError::Awaiting),
+            Recovered::Undone(rollback) => Err(SessionError::Torn(rollback)),
+        }
+    }
+}
+
+fn with_origins(mut desired: Desired, store: &Store, owned: &Owned) -> Desired {
+    desired.blobs.extend(store.origins(owned));
+    desired
+}
+
+fn copy(error: &std::io::Error) -> std::io::Error {
+    std::io::Error::new(error.kind(), error.to_string())
+}
+
+/// Seconds since the epoch.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,113 @@
+//! Where wanted and observed states differ.
+//!
+//! Only what is managed is compared: what the spec wants, and what selvedge
+//! made earlier and the spec no longer names.
+
+use std::collections::BTreeMap;
+
+use super::{Desired, Wanted};
+use crate::state::{Change, ConfigSystem, Object, Owned, Reason, State, States};
+
+/// The changes from `observed` to `desired`, in no particular order.
+///
+/// An owned object that is no longer desired goes back to the state it had
+/// before selvedge first touched it. While something is deferred it is not yet
+/// known what is desired, and nothing is taken for left over.
+#[must_use]
+pub fn diff(desired: &Desired, observed: &States, owned: &Owned) -> Vec<Change> {
+    let wanted = desired.items.iter().map(|(object, wanted)| change(object, wanted, observed));
+    let left = owned.0.iter().filter(|(object, origin)| {
+        desired.deferred.is_empty()
+            && !desired.items.contains_key(object)
+            && !follows_its_link(object, &origin.state)
+            && !stays(object)
+    });
+    let returned = left.map(|(object, origin)| {
+        let back =
+            Wanted { condition: origin.leaving.clone(), ..back_to(object, &origin.state, "no longer in the spec") };
+        change(object, &back, observed)
+    });
+    with_reloads(wanted.chain(returned).flatten().collect())
+}
+
+/// The changes that bring `observed` back to `before`, for a rollback.
+#[must_use]
+pub fn diff_back(before: &States, observed: &States) -> Vec<Change> {
+    let returning = before.0.iter().filter(|(object, state)| {
+        !follows_its_link(object, state)
+            && !matches!(state, State::Unknown { .. })
+            && !matches!(object, Object::Reload { .. })
+    });
+    with_reloads(
+        returning
+            .filter_map(|(object, state)| {
+                change(object, &back_to(object, state, "rollback to the state before"), observed)
+            })
+            .collect(),
+    )
+}
+
+fn back_to(object: &Object, state: &State, why: &str) -> Wanted {
+    let disturbs = object.link().cloned();
+    Wanted { state: state.clone(), reason: Reason(why.to_owned()), disturbs, condition: None, leaving: None }
+}
+
+/// An attribute or interface is gone when its link or module is, never by an act of its own.
+fn follows_its_link(object: &Object, state: &State) -> bool {
+    *state == State::Absent && (object.is_attribute() || matches!(object, Object::Interface { .. }))
+}
+
+/// A module that others may use by now stays loaded when the spec no longer names it.
+fn stays(object: &Object) -> bool {
+    matches!(object, Object::Module { .. })
+}
+
+fn change(object: &Object, wanted: &Wanted, observed: &States) -> Option<Change> {
+    let before = observed.get(object);
+    let done = before == wanted.state || (wanted.state == State::Stopped && before == State::Failed);
+    (!done).then(|| Change {
+        object: object.clone(),
+        before,
+        after: wanted.state.clone(),
+        reason: wanted.reason.clone(),
+        disturbs: wanted.disturbs.clone(),
+        condition: wanted.condition.clone(),
+    })
+}
+
+/// Adds a reload for each program whose files change. netplan's output is read by networkd in turn.
+fn with_reloads(mut changes: Vec<Change>) -> Vec<Change> {
+    let mut reloads: BTreeMap<ConfigSystem, (usize, Option<crate::name::IfName>)> = BTreeMap::new();
+    let starting: Vec<ConfigSystem> = changes
+        .iter()
+        .filter(|change| change.before != State::Running)
+        .filter_map(|change| match &change.object {
+            Object::Unit { name } => Some(ConfigSystem::Unit(name.clone())),
+            _ => None,
+        })
+        .collect();
+    for change in &changes {
+        let Object::File { path } = &change.object else { continue };
+        let reader = ConfigSystem::reading(path);
+        let then = (reader == Some(ConfigSystem::Netplan)).then_some(ConfigSystem::Networkd);
+        for system in [reader, then].into_iter().flatten() {
+            let disturbing = matches!(system, ConfigSystem::Netplan | ConfigSystem::Networkd);
+            let (files, disturbs) = reloads.entry(system).or_default();
+            *files += 1;
+            if disturbing && disturbs.is_none() {
+                disturbs.clone_from(&change.disturbs);
+            }
+        }
+    }
+    // A unit reads its files when it starts.
+    reloads.retain(|system, _| !starting.contains(system));
+    changes.extend(reloads.into_iter().map(|(system, (files, disturbs))| Change {
+        object: Object::Reload { system },
+        before: State::Stale,
+        after: State::Fresh,
+        reason: Reason(format!("{files} of its files {} changed above", if files == 1 { "is" } else { "are" })),
+        disturbs,
+        condition: None,
+    }));
+    changes
+}

@@ -1,0 +1,83 @@
+//! From what is wanted and what is there to the changes that lead from one to the other.
+//!
+//! Desired and observed states come in, an ordered list of changes goes out.
+//! Nothing here looks at a machine or changes one.
+
+mod diff;
+mod guard;
+mod order;
+#[cfg(test)]
+mod tests;
+
+pub use diff::{diff, diff_back};
+pub use guard::{Protected, Refusal, guard};
+pub use order::order;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::name::IfName;
+use crate::state::{Blobs, Condition, Object, Observed, Owned, Reason, State};
+
+/// The state that the spec asks of one node, resolved with that node's facts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Desired {
+    /// Object by object.
+    pub items: BTreeMap<Object, Wanted>,
+    /// Contents of the files among them.
+    pub blobs: Blobs,
+    /// What can only be known once earlier changes are made.
+    pub deferred: Vec<Deferred>,
+    /// What the reader should know: choices that were made for him, and why.
+    pub notes: Vec<String>,
+}
+
+/// A wanted state and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// The state.
+    pub state: State,
+    /// Why.
+    pub reason: Reason,
+    /// The link whose traffic a change of this object can disturb.
+    pub disturbs: Option<IfName>,
+    /// What must hold when it is changed to this state.
+    pub condition: Option<Condition>,
+    /// What must hold when it goes back, once the spec no longer names it.
+    pub leaving: Option<Condition>,
+}
+
+/// Something that the spec asks for and that cannot be resolved yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Deferred {
+    /// What is asked: "IPoIB mode, MTU and address of mlx5_0 port 1".
+    pub what: String,
+    /// What it waits for.
+    pub until: String,
+}
+
+impl Desired {
+    /// Adds a wanted state; the link that it disturbs is the object's own.
+    pub fn want(&mut self, object: Object, state: State, reason: impl Into<String>) -> &mut Wanted {
+        let disturbs = object.link().cloned();
+        let wanted = Wanted { state, reason: Reason(reason.into()), disturbs, condition: None, leaving: None };
+        self.items.entry(object).insert_entry(wanted).into_mut()
+    }
+
+    /// The objects to look at before a diff: all that is wanted and all that is owned.
+    #[must_use]
+    pub fn scope(&self, owned: &Owned) -> Vec<Object> {
+        let mut scope: Vec<Object> = self.items.keys().chain(owned.0.keys()).cloned().collect();
+        scope.sort();
+        scope.dedup();
+        scope
+    }
+
+    /// The ordered changes that lead from `observed` to this.
+    #[must_use]
+    pub fn changes(&self, observed: &Observed, owned: &Owned) -> Vec<crate::state::Change> {
+        order(diff(self, &observed.states, owned))
+    }
+}

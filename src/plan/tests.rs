@@ -1,0 +1,87 @@
+use super::*;
+use crate::rdma::IpoibMode;
+use crate::state::{Change, Origin, States};
+
+fn file(path: &str) -> Object {
+    Object::File { path: path.parse().unwrap() }
+}
+
+fn mode(link: &str) -> Object {
+    Object::LinkMode { link: link.parse().unwrap() }
+}
+
+fn mtu(link: &str) -> Object {
+    Object::LinkMtu { link: link.parse().unwrap() }
+}
+
+fn content(blobs: &mut Blobs, text: &str) -> State {
+    State::File { digest: blobs.insert(text.into()), mode: 0o644 }
+}
+
+fn nothing(desired: &Desired) -> States {
+    desired.items.keys().map(|object| (object.clone(), State::Absent)).collect()
+}
+
+fn changed(changes: &[Change]) -> Vec<String> {
+    changes.iter().map(|change| change.object.to_string()).collect()
+}
+
+#[test]
+fn files_bring_reloads_and_come_before_what_runs() {
+    let mut desired = Desired::default();
+    let netplan = content(&mut desired.blobs, "network: {}");
+    desired.want(mtu("ib0"), State::Mtu { bytes: 65520 }, "m");
+    desired.want(mode("ib0"), State::Mode { mode: IpoibMode::Connected }, "m");
+    desired.want(file("/etc/netplan/60-selvedge.yaml"), netplan, "m").disturbs = Some("ib0".parse().unwrap());
+    let observed = Observed { states: nothing(&desired), ..Observed::default() };
+    let changes = desired.changes(&observed, &Owned::default());
+    assert_eq!(
+        changed(&changes),
+        [
+            "file /etc/netplan/60-selvedge.yaml",
+            "netplan configuration",
+            "systemd-networkd configuration",
+            "ib0 IPoIB mode",
+            "ib0 MTU"
+        ]
+    );
+    assert_eq!(changes[2].disturbs, Some("ib0".parse().unwrap()));
+}
+
+#[test]
+fn what_left_the_spec_goes_back_to_what_it_was() {
+    let desired = Desired::default();
+    let origin = |state| Origin { state, leaving: None };
+    let owned = Owned::from(vec![
+        (mode("ib0"), origin(State::Mode { mode: IpoibMode::Datagram })),
+        (mtu("ib1"), origin(State::Absent)),
+    ]);
+    let states = [(mode("ib0"), State::Mode { mode: IpoibMode::Connected }), (mtu("ib1"), State::Mtu { bytes: 2044 })]
+        .into_iter()
+        .collect();
+    let observed = Observed { states, ..Observed::default() };
+    let changes = desired.changes(&observed, &owned);
+    assert_eq!(changed(&changes), ["ib0 IPoIB mode"]);
+    assert_eq!(changes[0].after, State::Mode { mode: IpoibMode::Datagram });
+}
+
+#[test]
+fn unknown_is_not_what_is_wanted() {
+    let mut desired = Desired::default();
+    desired.want(mtu("ib0"), State::Mtu { bytes: 2044 }, "m");
+    let changes = diff(&desired, &States::default(), &Owned::default());
+    assert!(matches!(changes[0].before, State::Unknown { .. }));
+}
+
+#[test]
+fn a_protected_link_is_guarded() {
+    let link: IfName = "ib0".parse().unwrap();
+    let protected = [Protected { link: link.clone(), carries: "the default route".into() }];
+    let mut desired = Desired::default();
+    desired.want(Object::Address { link, address: "10.0.0.1/16".parse().unwrap() }, State::Present, "a");
+    let only_adds = diff(&desired, &nothing(&desired), &Owned::default());
+    assert!(guard(&only_adds, &protected).is_empty());
+    desired.want(mtu("ib0"), State::Mtu { bytes: 65520 }, "m");
+    let resets = diff(&desired, &nothing(&desired), &Owned::default());
+    assert_eq!(guard(&resets, &protected)[0].change.object, mtu("ib0"));
+}

@@ -1,0 +1,189 @@
+//! What is to be on disk: what a reboot makes the host from.
+
+use std::collections::BTreeSet;
+
+use super::config::Keeper;
+use super::port::Link;
+use super::{ResolveFault, Resolved};
+use crate::name::{IfName, ModuleName};
+use crate::plan::Desired;
+use crate::rdma::Transport;
+use crate::render::modules::{self, Load};
+use crate::render::udev::{self, PortRule};
+use crate::render::{self, File, LinkConfig, RenderError, netplan, networkd, recover};
+use crate::spec::ConfigChoice;
+use crate::state::{Object, State};
+
+type Part = fn(&Resolved, &mut Desired) -> Result<(), ResolveFault>;
+
+pub(super) fn want(resolved: &Resolved, desired: &mut Desired, faults: &mut Vec<ResolveFault>) {
+    let parts: [Part; 4] = [want_recovery, want_modules, want_rules, want_config];
+    for part in parts {
+        if let Err(fault) = part(resolved, desired) {
+            faults.push(fault);
+        }
+    }
+}
+
+/// Adds a file to what is wanted.
+pub(super) fn want_file(desired: &mut Desired, file: File, reason: impl Into<String>, disturbs: Option<IfName>) {
+    let digest = desired.blobs.insert(file.content.into_bytes());
+    let state = State::File { digest, mode: file.mode };
+    desired.want(Object::File { path: file.path }, state, reason).disturbs = disturbs;
+}
+
+/// Adds the symbolic link that enables a unit.
+pub(super) fn want_enabled(
+    desired: &mut Desired,
+    link: &str,
+    target: &str,
+    reason: impl Into<String>,
+) -> Result<(), RenderError> {
+    let object = Object::File { path: link.parse()? };
+    desired.want(object, State::Symlink { target: target.to_owned() }, reason);
+    Ok(())
+}
+
+fn want_recovery(resolved: &Resolved, desired: &mut Desired) -> Result<(), ResolveFault> {
+    let reason = "an apply that a crash or power cut interrupts is undone at the next boot, before the network starts";
+    let Some(selvedge) = &resolved.facts.programs.selvedge else {
+        let (wanted_by, program, package) = (format!("{}: {reason}", recover::PATH), "selvedge", "selvedge");
+        return Err(ResolveFault::NoProgram { wanted_by, program, package });
+    };
+    want_file(desired, recover::file(selvedge, &render::header(resolved.intent))?, reason, None);
+    want_enabled(desired, recover::ENABLEMENT, recover::PATH, reason)?;
+    let lasting = ["/usr/", "/opt/", "/bin/", "/sbin/"];
+    if !lasting.iter().any(|folder| selvedge.as_str().starts_with(folder)) {
+        desired.notes.push(format!(
+            "the recovery at boot runs {selvedge}: it has to be there, on a local file system, at the next boot"
+        ));
+    }
+    Ok(())
+}
+
+fn want_modules(resolved: &Resolved, desired: &mut Desired) -> Result<(), ResolveFault> {
+    let header = render::header(resolved.intent);
+    let loads = loads(resolved);
+    for load in &loads {
+        desired.want(Object::Module { name: load.name.clone() }, State::Present, load.why.as_str());
+    }
+    if !loads.is_empty() {
+        want_file(desired, modules::load_file(&loads, &header)?, "the modules of RDMA are there at boot", None);
+    }
+    let options = &resolved.intent.modules;
+    if options.values().any(|parameters| !parameters.is_empty()) {
+        let names: Vec<String> = options.keys().map(|name| format!("[modules.{name}]")).collect();
+        want_file(desired, modules::options_file(options, &header)?, names.join(", "), None);
+        desired.notes.push(format!(
+            "{}: an option takes effect when its module is loaded the next time; one that the initramfs loads needs that rebuilt too",
+            names.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// The modules to load, each with what for.
+fn loads(resolved: &Resolved) -> Vec<Load> {
+    let mut loads = Vec::new();
+    let mut load = |name: &str, why: &str| {
+        if let Ok(name) = name.parse::<ModuleName>() {
+            loads.push(Load { name, why: why.to_owned() });
+        }
+    };
+    let is_infiniband = |transport: Transport| transport == Transport::Infiniband;
+    if resolved.ports.iter().any(|(found, _)| is_infiniband(found.port.transport)) {
+        load("ib_ipoib", "IP over InfiniBand: makes the network interfaces of the ports");
+    }
+    if !resolved.intent.managers.is_empty() {
+        load("ib_umad", "management datagrams: what the subnet manager speaks through");
+    }
+    if !resolved.ports.is_empty() {
+        load("ib_uverbs", "RDMA from user space: what applications and `selvedge verify` use");
+        load("rdma_ucm", "RDMA connections by IP address from user space");
+    }
+    loads
+}
+
+fn want_rules(resolved: &Resolved, desired: &mut Desired) -> Result<(), ResolveFault> {
+    let mut rules = Vec::new();
+    let mut reasons = BTreeSet::new();
+    for (found, link) in &resolved.ports {
+        if found.port.transport != Transport::Infiniband {
+            continue;
+        }
+        let named = found.intent.interface.as_ref();
+        let name = named.map(|name| render::Chosen { value: name.value.clone(), why: name.origin.to_string() });
+        let mode = link.as_ref().and_then(|link| link.config.mode.clone());
+        reasons.extend(named.map(|name| name.origin.to_string()));
+        reasons.extend(mode.as_ref().map(|_| found.intent.mode.origin.to_string()));
+        if name.is_some() || mode.is_some() {
+            rules.push(PortRule { guid: found.port.guid, name, mode });
+        }
+    }
+    if rules.is_empty() {
+        return Ok(());
+    }
+    let Some(ip) = &resolved.facts.programs.ip else {
+        let wanted_by = "the udev rule that sets the IPoIB mode".to_owned();
+        return Err(ResolveFault::NoProgram { wanted_by, program: "ip", package: "iproute2 (iproute on RHEL)" });
+    };
+    let reason = reasons.into_iter().collect::<Vec<_>>().join(", ");
+    want_file(desired, udev::file(&rules, ip, &render::header(resolved.intent))?, reason, None);
+    Ok(())
+}
+
+fn want_config(resolved: &Resolved, desired: &mut Desired) -> Result<(), ResolveFault> {
+    let links: Vec<&Link> = resolved.ports.iter().filter_map(|(_, link)| link.as_ref()).collect();
+    note_unpinned(resolved, desired);
+    if links.is_empty() {
+        return Ok(());
+    }
+    let header = render::header(resolved.intent);
+    match resolved.keeper {
+        Keeper::Networkd => {
+            for link in links {
+                let file = networkd::file(&link.config, &header)?;
+                want_file(desired, file, reason(resolved, &[link]), Some(link.config.name.value.clone()));
+            }
+        }
+        Keeper::Netplan => {
+            let configs: Vec<&LinkConfig> = links.iter().map(|link| &link.config).collect();
+            let file = netplan::file(&configs, &header)?;
+            want_file(desired, file, reason(resolved, &links), most_precious(resolved, &links));
+        }
+    }
+    Ok(())
+}
+
+/// Of the links of one file, one that must not be cut, if there is such a link.
+fn most_precious(resolved: &Resolved, links: &[&Link]) -> Option<IfName> {
+    let protected = |link: &&&Link| resolved.facts.protected.iter().any(|one| one.link == link.config.name.value);
+    let link = links.iter().find(protected).or(links.first());
+    link.map(|link| link.config.name.value.clone())
+}
+
+fn reason(resolved: &Resolved, links: &[&Link]) -> String {
+    let names: Vec<&str> = links.iter().map(|link| link.config.name.value.as_str()).collect();
+    let keeper = match (resolved.intent.config.value, resolved.keeper) {
+        (ConfigChoice::Auto, Keeper::Netplan) => "netplan, which is in use here, ",
+        (ConfigChoice::Auto, Keeper::Networkd) => "systemd-networkd, which is in use here, ",
+        _ => "",
+    };
+    format!("{}: {keeper}keeps {} over a reboot", resolved.intent.config.origin, names.join(", "))
+}
+
+fn note_unpinned(resolved: &Resolved, desired: &mut Desired) {
+    for (found, link) in &resolved.ports {
+        // Ethernet names are not ours to pin, and the distribution's are made from the slot.
+        if found.port.transport != Transport::Infiniband {
+            continue;
+        }
+        if let (None, Some(link)) = (&found.intent.interface, link) {
+            desired.notes.push(format!(
+                "{} keeps the kernel's name `{}`, and the files find it by that: `interface` in [[nodes.ports]] pins one",
+                found.name(),
+                link.config.name.value
+            ));
+        }
+    }
+}

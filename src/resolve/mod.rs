@@ -1,0 +1,110 @@
+//! From what the spec asks of a host to the state that is to be, with the
+//! host's facts.
+//!
+//! An [`Intent`] and [`Facts`] come in; the [`Desired`] state goes out,
+//! persistent files included, or every fault at once. What only a later look at
+//! the host can tell (an interface that its driver has not made yet) is in
+//! `deferred`: the caller gathers facts again and resolves again. Nothing here
+//! looks at the host itself.
+
+mod config;
+mod fault;
+mod files;
+mod live;
+mod manager;
+mod port;
+
+pub use fault::{ResolveFault, ResolveFaults};
+
+use crate::facts::{Device, Facts, PortFacts};
+use crate::intent::{Intent, PortIntent};
+use crate::plan::{Deferred, Desired};
+use config::Keeper;
+use port::{Found, Link};
+
+/// What was found out of the host before anything is wanted of it.
+struct Resolved<'a> {
+    intent: &'a Intent,
+    facts: &'a Facts,
+    keeper: Keeper,
+    /// Each port with its interface, if it has one by now.
+    ports: Vec<(Found<'a>, Option<Link>)>,
+}
+
+/// The state that `intent` asks of the host with these facts.
+///
+/// # Errors
+/// Everything that stands in the way, at once.
+pub fn resolve(intent: &Intent, facts: &Facts) -> Result<Desired, ResolveFaults> {
+    let mut faults = Vec::new();
+    let ports = ports(intent, facts, &mut faults);
+    let keeper = config::keeper(&intent.config, &facts.config).map_err(|fault| faults.push(fault)).ok();
+    let mut desired = Desired::default();
+    // Without a keeper the files that do not depend on it are still tried, for the faults in them.
+    let resolved = Resolved { intent, facts, keeper: keeper.unwrap_or(Keeper::Networkd), ports };
+    live::want(&resolved, &mut desired);
+    files::want(&resolved, &mut desired, &mut faults);
+    manager::want(&resolved, &mut desired, &mut faults);
+    defer(&resolved, &mut desired);
+    if faults.is_empty() { Ok(desired) } else { Err(ResolveFaults { host: intent.host.clone(), faults }) }
+}
+
+/// The port of the host that `intent` selects.
+///
+/// # Errors
+/// When the host has no such port, or it is of another transport.
+pub fn select<'a>(intent: &'a PortIntent, facts: &'a Facts) -> Result<(&'a Device, &'a PortFacts), ResolveFault> {
+    Found::find(intent, facts).map(|found| (found.device, found.port))
+}
+
+fn ports<'a>(intent: &'a Intent, facts: &'a Facts, faults: &mut Vec<ResolveFault>) -> Vec<(Found<'a>, Option<Link>)> {
+    let option_asked = turns_enhanced_off(intent);
+    let mut ports: Vec<(Found, Option<Link>)> = Vec::new();
+    for port in &intent.ports {
+        let found = match Found::find(port, facts) {
+            Ok(found) => found,
+            Err(fault) => {
+                faults.push(fault);
+                continue;
+            }
+        };
+        let same =
+            |(other, _): &&(Found, _)| other.device.name == found.device.name && other.port.number == found.port.number;
+        if let Some((first, _)) = ports.iter().find(same) {
+            faults.push(ResolveFault::SamePort {
+                origin: port.device.origin.clone(),
+                first: first.intent.device.origin.clone(),
+                device: found.device.name.clone(),
+                port: found.port.number,
+            });
+            continue;
+        }
+        match found.link(option_asked, &facts.kernel) {
+            Ok(link) => ports.push((found, link)),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    ports
+}
+
+/// Whether the spec has the vendor drivers' option that brings connected mode back.
+fn turns_enhanced_off(intent: &Intent) -> bool {
+    let option = intent.modules.get("ib_ipoib").and_then(|options| options.get("ipoib_enhanced"));
+    option.is_some_and(|value| matches!(value.0.as_str(), "0" | "N" | "n"))
+}
+
+fn defer(resolved: &Resolved, desired: &mut Desired) {
+    for (found, link) in &resolved.ports {
+        let address = found.intent.address.value;
+        match link {
+            None => desired.deferred.push(Deferred {
+                what: format!("mode, MTU, address {address} and persistent configuration of {}", found.name()),
+                until: "the port has a network interface, which ib_ipoib makes when it is loaded".to_owned(),
+            }),
+            Some(Link { waits: Some(waits), config, .. }) => desired
+                .deferred
+                .push(Deferred { what: format!("IPoIB mode and MTU of {}", config.name.value), until: waits.clone() }),
+            Some(_) => {}
+        }
+    }
+}

@@ -1,0 +1,119 @@
+use super::*;
+
+fn intent() -> ManagerIntent {
+    ManagerIntent {
+        fabric: "compute".parse().unwrap(),
+        guid: Guid(0x0002_c900_00a0_0001),
+        priority: Priority::PRIMARY,
+        mtu: FabricMtu::B4096,
+        timing: FailoverTiming::default(),
+    }
+}
+
+#[test]
+fn the_configuration_reads_as_it_should() {
+    let files = files(&intent(), "/usr/sbin/opensm").unwrap();
+    let config = &files[1];
+    assert_eq!(config.path.as_str(), "/etc/selvedge/opensm/compute.conf");
+    assert_eq!(
+        config.content,
+        "\
+# Written by selvedge for the fabric compute. Change the spec, not this file.
+# Whatever is not here is opensm's own default.
+
+# The port that this manager binds to: never a guess.
+guid 0x0002c90000a00001
+
+# The highest one answering is master; no two are equal.
+sm_priority 14
+
+# A standby takes over 4.0 to 5.0 s after the master dies.
+sminfo_polling_timeout 1000
+
+polling_retry_number 3
+
+partition_config_file /etc/selvedge/opensm/compute.partitions.conf
+
+# To the journal, line by line.
+log_file stdout
+
+force_log_flush TRUE
+
+log_max_size 0
+
+# systemd keeps the process, and knows when it ends.
+daemon FALSE
+"
+    );
+}
+
+#[test]
+fn the_partitions_carry_the_fabric_mtu() {
+    let content = |mtu| files(&ManagerIntent { mtu, ..intent() }, "/usr/sbin/opensm").unwrap()[0].content.clone();
+    assert!(content(FabricMtu::B4096).ends_with("\nDefault=0x7fff,ipoib,mtu=5 : ALL=full, SELF=full;\n"));
+    assert!(content(FabricMtu::B2048).ends_with("\nDefault=0x7fff,ipoib,mtu=4 : ALL=full, SELF=full;\n"));
+    assert!(content(FabricMtu::B2048).contains("IPoIB datagrams of 2044."));
+}
+
+#[test]
+fn the_unit_names_its_files_its_port_and_its_rivals() {
+    let files = files(&intent(), "/usr/sbin/opensm").unwrap();
+    let unit = &files[2];
+    assert_eq!(unit.path.as_str(), "/etc/systemd/system/selvedge-opensm-compute.service");
+    for line in [
+        "ExecStart=/usr/sbin/opensm -F /etc/selvedge/opensm/compute.conf -P /etc/selvedge/opensm/compute.partitions.conf",
+        "Conflicts=opensm.service opensm@0x0002c90000a00001.service opensmd.service",
+        "Restart=always",
+        "StartLimitIntervalSec=0",
+        "LimitMEMLOCK=infinity",
+        "WantedBy=multi-user.target",
+    ] {
+        assert!(unit.content.lines().any(|l| l == line), "{line}");
+    }
+    let directives = unit.content.lines().filter(|l| !l.starts_with('#'));
+    assert!(directives.into_iter().all(|l| !l.contains("network-online")));
+}
+
+#[test]
+fn what_has_no_port_or_no_program_is_refused() {
+    let no_guid = ManagerIntent { guid: Guid(0), ..intent() };
+    assert!(matches!(files(&no_guid, "/usr/sbin/opensm"), Err(ConfigError::NoGuid(_))));
+    for program in ["opensm", "", "/", "/usr/sbin/opensm -R file", "/a\nExecStop=/b", "/a%n", "/a$b"] {
+        assert!(matches!(files(&intent(), program), Err(ConfigError::Program(_))), "{program:?}");
+    }
+    let timing = FailoverTiming { polling_timeout_ms: 5, polling_retries: 3 };
+    assert!(matches!(document(&ManagerIntent { timing, ..intent() }), Err(ConfigError::Timing { .. })));
+}
+
+#[test]
+fn a_sites_template_can_add_but_not_change() {
+    let ours = Templates::default();
+    let added = Templates { unit: ours.unit.replace("RestartSec=5", "RestartSec=9"), ..ours.clone() };
+    assert!(files_with(&intent(), "/usr/sbin/opensm", &added).is_ok());
+    let cases = [
+        Templates { config: "{{#each entries}}{{key}} 7\n{{/each}}".into(), ..ours.clone() },
+        Templates { config: "guid 0x1\n".into(), ..ours.clone() },
+        Templates { partitions: "Default=0x7fff,ipoib : ALL=full;\n".into(), ..ours.clone() },
+        Templates { unit: "[Service]\nExecStart=/bin/true\n".into(), ..ours.clone() },
+    ];
+    for templates in cases {
+        let got = files_with(&intent(), "/usr/sbin/opensm", &templates);
+        assert!(matches!(got, Err(ConfigError::Layout(LayoutError::Meaning { .. }))), "{got:?}");
+    }
+    let unknown = Templates { unit: "{{no_such_thing}}".into(), ..ours };
+    assert!(matches!(
+        files_with(&intent(), "/usr/sbin/opensm", &unknown),
+        Err(ConfigError::Layout(LayoutError::Template { .. }))
+    ));
+}
+
+#[test]
+fn a_changed_file_restarts_the_unit_that_reads_it() {
+    use crate::state::{ConfigSystem, opensm_unit};
+    let files = files(&intent(), "/usr/sbin/opensm").unwrap();
+    let unit = opensm_unit("compute").unwrap();
+    assert_eq!(files[2].path.as_str(), format!("/etc/systemd/system/{unit}"));
+    for file in &files[..2] {
+        assert_eq!(ConfigSystem::reading(&file.path), Some(ConfigSystem::Unit(unit.clone())), "{}", file.path);
+    }
+}

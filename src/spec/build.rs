@@ -1,0 +1,64 @@
+//! From a draft without faults to the spec's values.
+//!
+//! Nothing is judged here: a value that is absent means that its fault has
+//! been reported, and there is no spec.
+
+use super::draft::{Draft, FabricDraft, GroupDraft, NetworkDraft, PortDraft, Read};
+use super::fault::Located;
+use super::model::{Cluster, Fabric, Network, NodeGroup, Port, Spec, SubnetManager, Verify};
+
+pub(super) fn build(draft: Draft) -> Option<Spec> {
+    let Draft { cluster_name, fabrics, networks, nodes, hosts, modules, verify } = draft;
+    Some(Spec {
+        cluster: Cluster { name: value(cluster_name)? },
+        fabrics: fabrics.all.into_iter().map(|(name, draft)| Some((name, fabric(draft)?))).collect::<Option<_>>()?,
+        networks: networks.all.into_iter().map(|(name, draft)| Some((name, network(draft)?))).collect::<Option<_>>()?,
+        nodes: nodes.all.into_iter().map(group).collect::<Option<_>>()?,
+        hosts: hosts.all.into_iter().map(|(name, host)| (name, host.value)).collect(),
+        modules,
+        verify: Verify { min_bandwidth: value(verify.min_bandwidth)?, max_latency: value(verify.max_latency)? },
+    })
+}
+
+fn value<T>(read: Read<T>) -> Option<T> {
+    read.map(|Located { value, .. }| value)
+}
+
+fn fabric(draft: FabricDraft) -> Option<Fabric> {
+    let FabricDraft { at: _, transport, speed, topology, mtu, mtu_given: _, manager } = draft;
+    let subnet_manager = match manager {
+        None => None,
+        Some(manager) => Some(SubnetManager {
+            primary: value(manager.primary)?,
+            standby: manager.standby?.into_iter().map(|host| host.value).collect(),
+        }),
+    };
+    Some(Fabric {
+        transport: value(transport)?,
+        speed: value(speed)?,
+        topology: value(topology)?,
+        mtu: value(mtu)?,
+        subnet_manager,
+    })
+}
+
+fn network(draft: NetworkDraft) -> Option<Network> {
+    let NetworkDraft { at: _, fabric, cidr, mode, mtu } = draft;
+    Some(Network { fabric: value(fabric)?, cidr: value(cidr)?, mode: value(mode)?, mtu: value(mtu)? })
+}
+
+fn group(draft: GroupDraft) -> Option<NodeGroup> {
+    let GroupDraft { hosts, config, numbering, offset, ports } = draft;
+    Some(NodeGroup {
+        hosts: value(hosts)?,
+        config: value(config)?,
+        numbering: value(numbering)?,
+        offset: value(offset)?,
+        ports: ports.all.into_iter().map(port).collect::<Option<_>>()?,
+    })
+}
+
+fn port(draft: PortDraft) -> Option<Port> {
+    let PortDraft { device, port, interface, network } = draft;
+    Some(Port { device: value(device)?, port: value(port)?, interface: value(interface), network: value(network)? })
+}

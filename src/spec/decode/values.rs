@@ -1,0 +1,187 @@
+//! The values with a syntax of their own: host lists, speeds, networks, quantities, addresses.
+
+use std::time::Duration;
+
+use ipnet::IpNet;
+use toml::de::DeValue;
+
+use super::leaf::{self, quote};
+use super::words;
+use super::{Decoder, Value, place};
+use crate::hostlist::{HostList, NameListFault};
+use crate::rdma::{Guid, Speed};
+use crate::spec::fault::{Code, Fault, Span};
+use crate::spec::model::{FabricMtu, MinBandwidth, ModuleOption, MtuChoice, PciAddress};
+use crate::spec::quantity::{self, QuantityError};
+
+pub(super) fn host_list(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<HostList> {
+    let text = leaf::string(d, value)?;
+    let e = match text.parse() {
+        Ok(list) => return Some(list),
+        Err(e) => e,
+    };
+    let at = within(d.text, place(value), text, e.at, e.len);
+    let fault = match &e.kind {
+        NameListFault::TooMany { .. } => Fault::new(Code::TooManyHosts, at, e.kind.to_string())
+            .label("too many")
+            .help("look for a digit too many in a range"),
+        NameListFault::Duplicate(_) => Fault::new(Code::DuplicateHost, at, e.kind.to_string())
+            .label("the second time")
+            .help("each host is named once"),
+        NameListFault::BadName(e) => {
+            Fault::new(Code::BadName, at, format!("{} is not {}", quote(&e.text), e.kind)).help(e.rule)
+        }
+        kind => Fault::new(Code::BadHostList, at, kind.to_string())
+            .help(host_list_help(kind, text.get(e.at..e.at + e.len).unwrap_or_default())),
+    };
+    d.faults.push(fault);
+    None
+}
+
+/// `piece` is what the fault is about.
+fn host_list_help(kind: &NameListFault, piece: &str) -> String {
+    match kind {
+        NameListFault::Backwards { .. } => {
+            let range = piece.split('/').next().unwrap_or_default();
+            let (high, low) = range.split_once('-').unwrap_or_default();
+            format!("did you mean `{low}-{high}`?")
+        }
+        NameListFault::Padding { start, end } => {
+            let width = start.len().max(end.len());
+            format!("pad both to one width: `{start:0>width$}-{end:0>width$}`")
+        }
+        NameListFault::Ambiguous => {
+            "pad the numbers to one width, as in `[01-10]`, or put a letter, `-` or `.` after the range".to_owned()
+        }
+        _ => "a host list is written as for ClusterShell and Slurm: `node[01-16,20],login1`, `rack[1-4]-n[01-16]`, `n[0-10/2]`"
+            .to_owned(),
+    }
+}
+
+/// The place of `len` bytes from `at` within a string value: exact where the file has the text as it is.
+fn within(file: &str, whole: Span, text: &str, at: usize, len: usize) -> Span {
+    let written = file.get(whole.start..whole.end).unwrap_or_default();
+    let plain = written.get(1..written.len().saturating_sub(1)) == Some(text);
+    if plain { Span { start: whole.start + 1 + at, end: whole.start + 1 + at + len } } else { whole }
+}
+
+pub(super) fn speed(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<Speed> {
+    leaf::parsed(d, value, str::parse, |text, _, at| {
+        let words = words::speeds();
+        let help = match crate::spec::nearest::nearest(text, words.iter().copied()) {
+            Some(word) => format!("did you mean `{word}`?"),
+            None => "SDR DDR QDR FDR EDR HDR NDR XDR for InfiniBand; 10G 25G 40G 50G 100G 200G 400G 800G for RoCE"
+                .to_owned(),
+        };
+        Fault::new(Code::BadSpeed, at, format!("{} is not a link speed", quote(text))).help(help)
+    })
+}
+
+pub(super) fn cidr(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<IpNet> {
+    let net = leaf::parsed(d, value, str::parse::<IpNet>, |text, _, at| {
+        Fault::new(Code::BadCidr, at, format!("{} is not a network", quote(text)))
+            .help("a network is its first address and the length of its prefix: `10.0.0.0/16`, `fd00:1::/64`")
+    })?;
+    if net.addr() == net.network() {
+        return Some(net);
+    }
+    d.faults.push(
+        Fault::new(Code::BadCidr, place(value), format!("{net} is an address within a network, not the network"))
+            .label("has host bits")
+            .help(format!("did you mean `{}`?", net.trunc())),
+    );
+    None
+}
+
+pub(super) fn fabric_mtu(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<FabricMtu> {
+    match leaf::integer(d, value, 0..=i64::MAX)? {
+        2048 => Some(FabricMtu::B2048),
+        4096 => Some(FabricMtu::B4096),
+        other => {
+            d.faults.push(
+                Fault::new(Code::NumberOutOfRange, place(value), format!("{other} is not an IB MTU for IPoIB"))
+                    .label("2048 or 4096")
+                    .help("opensm's default is 2048 bytes; 4096 gives IPoIB datagrams of 4092 bytes"),
+            );
+            None
+        }
+    }
+}
+
+pub(super) fn mtu(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<MtuChoice> {
+    if let DeValue::String(text) = value.get_ref() {
+        if text == "max" {
+            return Some(MtuChoice::Max);
+        }
+        d.faults.push(
+            Fault::new(Code::UnknownWord, place(value), format!("{} is not an MTU", quote(text)))
+                .help("an MTU is \"max\" or a number of bytes without quotes"),
+        );
+        return None;
+    }
+    let bytes = leaf::integer(d, value, 0..=i64::from(u32::MAX))?;
+    u32::try_from(bytes).ok().map(MtuChoice::Bytes)
+}
+
+pub(super) fn pci(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<PciAddress> {
+    leaf::parsed(d, value, str::parse, |text, _, at| {
+        Fault::new(Code::BadPciAddress, at, format!("{} is not a PCI address", quote(text)))
+            .help("write it as `lspci -D` does: domain, bus, device and function, as in `0000:3b:00.0`")
+    })
+}
+
+pub(super) fn guid(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<Guid> {
+    leaf::parsed(d, value, str::parse, |text, _, at| {
+        Fault::new(Code::BadGuid, at, format!("{} is not a GUID", quote(text)))
+            .help("16 hexadecimal digits, as `ibstat` prints them: `0x0002c90300000001`")
+    })
+}
+
+pub(super) fn duration(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<Duration> {
+    leaf::parsed(d, value, quantity::duration, |text, e, at| {
+        quantity_fault(
+            Code::BadDuration,
+            text,
+            e,
+            at,
+            "a time",
+            "a number and ns, us, ms or s, up to a day: `5us`, `2.5us`, `1ms`",
+        )
+    })
+}
+
+pub(super) fn bandwidth(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<MinBandwidth> {
+    leaf::parsed(d, value, quantity::bandwidth, |text, e, at| {
+        let units = "a percentage of the link (`92%`), bytes (`23 GB/s`) or bits (`184 Gb/s`) a second; G is 10^9";
+        quantity_fault(Code::BadBandwidth, text, e, at, "a bandwidth", units)
+    })
+}
+
+fn quantity_fault(code: Code, text: &str, e: QuantityError, at: Span, what: &str, help: &str) -> Fault {
+    Fault::new(code, at, format!("{} is not {what}: {e}", quote(text))).help(help)
+}
+
+/// An integer, a boolean, or one word that needs no quotes in a modprobe file.
+pub(super) fn module_option(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<ModuleOption> {
+    let bad = |why: &str| {
+        Fault::new(Code::BadModuleOption, place(value), format!("this can't be a module's option: {why}"))
+            .help("an option is an integer, true, false, or one word without spaces, quotes, `\\` and `#`")
+    };
+    let fault = match value.get_ref() {
+        DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
+            Ok(number) => return Some(ModuleOption(number.to_string())),
+            Err(_) => bad("the number has more than 64 bits"),
+        },
+        // Kernel booleans are written Y and N in sysfs and read as such.
+        DeValue::Boolean(on) => return Some(ModuleOption(if *on { "Y" } else { "N" }.to_owned())),
+        DeValue::String(text) if text.is_empty() => bad("it is empty"),
+        DeValue::String(text) if text.len() > 1024 => bad("it has more than 1024 bytes"),
+        DeValue::String(text) if text.chars().all(|c| c.is_ascii_graphic() && !"\"'\\#`".contains(c)) => {
+            return Some(ModuleOption(text.to_string()));
+        }
+        DeValue::String(_) => bad("it has a character that a modprobe file would take otherwise"),
+        _ => bad("it is no single value"),
+    };
+    d.faults.push(fault);
+    None
+}

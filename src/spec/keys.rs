@@ -1,0 +1,279 @@
+//! Every table of the spec and its keys: what the decoder takes, and what the schema and the
+//! help lines say about it.
+//!
+//! Constants only. A key that is not here is refused, and a test holds that
+//! the decoder reads each key that is.
+
+use super::decode::words;
+
+/// A table of the spec.
+#[derive(Debug)]
+pub struct Table {
+    /// As the file writes it: `[networks.NAME]`.
+    pub title: &'static str,
+    /// What it is for.
+    pub doc: &'static str,
+    /// Its keys.
+    pub keys: &'static [Key],
+}
+
+/// A key of a table.
+#[derive(Debug)]
+pub struct Key {
+    /// As the file writes it.
+    pub name: &'static str,
+    /// What it means, with units and what is used when it is left out.
+    pub doc: &'static str,
+    /// Whether it may be left out.
+    pub need: Need,
+    /// What it takes.
+    pub shape: Shape,
+}
+
+/// Whether a key may be left out.
+#[derive(Debug, Clone, Copy)]
+pub enum Need {
+    /// It may not.
+    Required,
+    /// It may, and then there is none.
+    Optional,
+    /// It may, and then it is this word or number.
+    Default(&'static str),
+}
+
+/// What a key takes.
+#[derive(Debug)]
+pub enum Shape {
+    /// One of some words.
+    Words(fn() -> Vec<&'static str>),
+    /// A string of a pattern (a regular expression that ECMAScript and Rust read alike), with an example.
+    Text(&'static str, &'static str),
+    /// An array of such strings.
+    Texts(&'static str, &'static str),
+    /// An integer of a range.
+    Integer(i64, i64),
+    /// One of some integers.
+    Integers(&'static [i64]),
+    /// Any of these.
+    Any(&'static [Shape]),
+    /// An integer, a boolean or a word.
+    Option,
+    /// A table.
+    One(&'static Table),
+    /// Tables by name, the names of a pattern.
+    Named(&'static str, &'static Table),
+    /// Tables by name whose keys are free, of one shape each.
+    Free(&'static str, &'static Shape),
+    /// An array of tables.
+    Rows(&'static Table),
+}
+
+impl Table {
+    /// The key of this name.
+    #[must_use]
+    pub fn key(&self, name: &str) -> Option<&'static Key> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+}
+
+const fn key(name: &'static str, need: Need, shape: Shape, doc: &'static str) -> Key {
+    Key { name, doc, need, shape }
+}
+
+use Need::{Default, Optional, Required};
+use Shape::{Any, Free, Integer, Integers, Named, One, Rows, Text, Texts, Words};
+
+const LABEL: &str = "^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$";
+const HOST: &str = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,252}$";
+const MODULE: &str = "^[A-Za-z0-9][A-Za-z0-9_]{0,54}$";
+const DEVICE: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$";
+const INTERFACE: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$";
+
+/// The whole file.
+pub static SPEC: Table = Table {
+    title: "the spec",
+    doc: "The RDMA network of a cluster, for selvedge.",
+    keys: &[
+        key("version", Required, Integers(&[1]), "The version of this format. There is one: 1."),
+        key("cluster", Required, One(&CLUSTER), "The cluster as a whole."),
+        key(
+            "fabrics",
+            Required,
+            Named(LABEL, &FABRIC),
+            "The fabrics by name: each a set of switches with hosts on them.",
+        ),
+        key("networks", Optional, Named(LABEL, &NETWORK), "The IP networks by name, each on one fabric."),
+        key("nodes", Required, Rows(&NODES), "Groups of hosts that are configured alike."),
+        key("hosts", Optional, Named(HOST, &HOST_EXCEPTION), "What is special about single hosts, by host name."),
+        key("modules", Optional, Free(MODULE, &Shape::Option), "Options of kernel modules, by module name."),
+        key("verify", Optional, One(&VERIFY), "What `selvedge verify` demands."),
+    ],
+};
+
+/// `[cluster]`
+pub static CLUSTER: Table = Table {
+    title: "[cluster]",
+    doc: "The cluster as a whole.",
+    keys: &[key("name", Required, Text(LABEL, "quickstart"), "The cluster's name, for comments and reports.")],
+};
+
+/// `[fabrics.NAME]`
+pub static FABRIC: Table = Table {
+    title: "[fabrics.NAME]",
+    doc: "A fabric: one InfiniBand subnet, or one Ethernet that carries RoCE v2.",
+    keys: &[
+        key("transport", Required, Words(|| words::names(words::TRANSPORTS)), "What it runs on."),
+        key(
+            "speed",
+            Required,
+            Words(words::speeds),
+            "The nominal speed of each host's link: an InfiniBand generation at 4X width, or for RoCE an Ethernet speed.",
+        ),
+        key(
+            "topology",
+            Default("single-switch"),
+            Words(|| words::names(words::TOPOLOGIES)),
+            "How the switches are wired. Default: single-switch.",
+        ),
+        key(
+            "mtu",
+            Default("2048"),
+            Integers(&[2048, 4096]),
+            "The IB MTU of the IPoIB multicast groups in bytes, which the subnet manager sets. IPoIB datagrams carry 4 bytes less. InfiniBand only. Default: 2048, as opensm's.",
+        ),
+        key("subnet-manager", Optional, One(&SUBNET_MANAGER), "Which hosts run the subnet manager. InfiniBand only."),
+    ],
+};
+
+/// `[fabrics.NAME.subnet-manager]`
+pub static SUBNET_MANAGER: Table = Table {
+    title: "[fabrics.NAME.subnet-manager]",
+    doc: "Which hosts run the fabric's subnet manager.",
+    keys: &[
+        key("primary", Required, Text(HOST, "node01"), "The host that is master while it is healthy."),
+        key("standby", Default("[]"), Texts(HOST, "node02"), "The hosts that take over, in this order. Default: none."),
+    ],
+};
+
+/// `[networks.NAME]`
+pub static NETWORK: Table = Table {
+    title: "[networks.NAME]",
+    doc: "An IP network on one fabric.",
+    keys: &[
+        key("fabric", Required, Text(LABEL, "compute"), "The fabric it is on, by its name in [fabrics]."),
+        key(
+            "cidr",
+            Required,
+            Text("^[0-9A-Fa-f.:]+/[0-9]{1,3}$", "10.0.0.0/16"),
+            "Its addresses, IPv4 or IPv6. The host with number n has the n-th: gpu017 has base + 17.",
+        ),
+        key(
+            "mode",
+            Default("auto"),
+            Words(|| words::names(words::MODES)),
+            "The IPoIB mode. auto: connected where the HCA can, else datagram. InfiniBand only. Default: auto.",
+        ),
+        key(
+            "mtu",
+            Default("max"),
+            Any(&[Words(|| vec!["max"]), Integer(68, 65535)]),
+            "The MTU of the interfaces in bytes, or max: the most that the mode in effect carries. Default: max.",
+        ),
+    ],
+};
+
+/// `[[nodes]]`
+pub static NODES: Table = Table {
+    title: "[[nodes]]",
+    doc: "A group of hosts that are configured alike.",
+    keys: &[
+        key(
+            "hosts",
+            Required,
+            Text("^[A-Za-z0-9_\\[][^\\s]*$", "node[01-16]"),
+            "The hosts, as a ClusterShell or Slurm host list.",
+        ),
+        key(
+            "config",
+            Default("auto"),
+            Words(|| words::names(words::CONFIGS)),
+            "What keeps the configuration over a reboot. auto: what the host uses. Default: auto.",
+        ),
+        key(
+            "numbering",
+            Default("name"),
+            Words(|| words::names(words::NUMBERINGS)),
+            "Where a host's number comes from: the last number in its name, or its position in the list, from 1. Default: name.",
+        ),
+        key("offset", Default("0"), Integer(-MOST_OFFSET, MOST_OFFSET), "Added to each host's number. Default: 0."),
+        key("ports", Optional, Rows(&PORT), "The ports of each host."),
+    ],
+};
+
+/// The largest `offset`, either way: as many digits as a host's number may have.
+pub const MOST_OFFSET: i64 = 999_999_999_999_999_999;
+
+/// `[[nodes.ports]]`
+pub static PORT: Table = Table {
+    title: "[[nodes.ports]]",
+    doc: "One port of one HCA. Exactly one of device, pci and guid says which HCA.",
+    keys: &[
+        key("device", Optional, Text(DEVICE, "mlx5_0"), "The HCA by its RDMA device name."),
+        key(
+            "pci",
+            Optional,
+            Text("^[0-9A-Fa-f]{4}:[0-9A-Fa-f]{2}:[01][0-9A-Fa-f]\\.[0-7]$", "0000:3b:00.0"),
+            "The HCA by its PCI address: it stays when drivers rename devices.",
+        ),
+        key(
+            "guid",
+            Optional,
+            Text("^(0x)?[0-9A-Fa-f:]{16,19}$", "0x0002c90300000001"),
+            "The port by its GUID. Only in a group of one host.",
+        ),
+        key("port", Default("1"), Integer(1, 254), "The port of the HCA, from 1. Default: 1."),
+        key(
+            "interface",
+            Optional,
+            Text(INTERFACE, "ib0"),
+            "The name that the network interface is to have. Default: the kernel's own.",
+        ),
+        key("network", Required, Text(LABEL, "compute"), "The network this port is in, by its name in [networks]."),
+    ],
+};
+
+/// `[hosts.NAME]`
+pub static HOST_EXCEPTION: Table = Table {
+    title: "[hosts.NAME]",
+    doc: "What is special about one host.",
+    keys: &[key(
+        "ssh",
+        Optional,
+        Text(HOST, "10.1.0.17"),
+        "The name or address that ssh is given. Default: the host's name.",
+    )],
+};
+
+/// `[verify]`
+pub static VERIFY: Table = Table {
+    title: "[verify]",
+    doc: "What `selvedge verify` demands of each pair of ports.",
+    keys: &[
+        key(
+            "min-bandwidth",
+            Default("90%"),
+            Text("^[0-9]+(\\.[0-9]+)? ?(%|[kMGT]B/s|[MGT]b/s)$", "92%"),
+            "One-direction RDMA WRITE bandwidth: a percentage of the fabric's data rate, or bytes (GB/s) or bits (Gb/s) a second; G is 10^9. Default: 90%.",
+        ),
+        key(
+            "max-latency",
+            Default("5us"),
+            Text("^[0-9]+(\\.[0-9]+)? ?(ns|us|ms|s)$", "5us"),
+            "Typical (median) RDMA READ latency, in ns, us, ms or s. Default: 5us.",
+        ),
+    ],
+};
+
+/// The tables whose keys are fixed, for tests and help.
+pub static TABLES: [&Table; 9] =
+    [&SPEC, &CLUSTER, &FABRIC, &SUBNET_MANAGER, &NETWORK, &NODES, &PORT, &HOST_EXCEPTION, &VERIFY];

@@ -1,0 +1,221 @@
+//! The spec as values: what the TOML file says, decoded and each leaf valid.
+//!
+//! Built by the decoder only; relations between values are held by `check`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+use crate::hostlist::HostList;
+use crate::name::{DeviceName, HostName, IfName, Label, ModuleName};
+use crate::rdma::{Guid, IpoibMode, Speed, Transport};
+
+pub use super::pci::PciAddress;
+
+/// A whole cluster.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spec {
+    /// `[cluster]`
+    pub cluster: Cluster,
+    /// `[fabrics.NAME]`
+    pub fabrics: BTreeMap<Label, Fabric>,
+    /// `[networks.NAME]`
+    pub networks: BTreeMap<Label, Network>,
+    /// `[[nodes]]`
+    pub nodes: Vec<NodeGroup>,
+    /// `[hosts.NAME]`
+    pub hosts: BTreeMap<HostName, HostException>,
+    /// `[modules.NAME]`: options of kernel modules, parameter to value.
+    pub modules: BTreeMap<ModuleName, BTreeMap<ModuleName, ModuleOption>>,
+    /// `[verify]`
+    pub verify: Verify,
+}
+
+/// `[cluster]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cluster {
+    /// The cluster's name, used in comments and reports.
+    pub name: Label,
+}
+
+/// `[fabrics.NAME]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fabric {
+    /// InfiniBand or RoCE.
+    pub transport: Transport,
+    /// Nominal speed of each host link.
+    pub speed: Speed,
+    /// How the switches are wired.
+    pub topology: Topology,
+    /// The MTU of the fabric's IPoIB multicast groups, bytes: 2048 (what opensm makes by default) or 4096.
+    pub mtu: FabricMtu,
+    /// `[fabrics.NAME.subnet-manager]`; absent on RoCE.
+    pub subnet_manager: Option<SubnetManager>,
+}
+
+/// The IB MTU of the IPoIB multicast groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FabricMtu {
+    /// 2048 bytes, opensm's default: IPoIB datagrams of 2044.
+    #[default]
+    B2048,
+    /// 4096 bytes: IPoIB datagrams of 4092.
+    B4096,
+}
+
+impl FabricMtu {
+    /// In bytes.
+    #[must_use]
+    pub fn bytes(self) -> u32 {
+        match self {
+            Self::B2048 => 2048,
+            Self::B4096 => 4096,
+        }
+    }
+}
+
+/// `topology`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Topology {
+    /// One switch, or two hosts back to back.
+    SingleSwitch,
+    /// A two- or three-level folded Clos.
+    FatTree,
+    /// Groups of leaf and spine switches, wired all to all.
+    DragonflyPlus,
+}
+
+/// `[fabrics.NAME.subnet-manager]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubnetManager {
+    /// The host that is master while it is healthy.
+    pub primary: HostName,
+    /// The hosts that take over, in this order.
+    pub standby: Vec<HostName>,
+}
+
+/// `[networks.NAME]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Network {
+    /// The fabric it runs on.
+    pub fabric: Label,
+    /// Host n has base + n.
+    pub cidr: IpNet,
+    /// IPoIB mode; `Auto` on RoCE means none.
+    pub mode: ModeChoice,
+    /// MTU of the interface.
+    pub mtu: MtuChoice,
+}
+
+/// `mode`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ModeChoice {
+    /// Connected where the HCA can, else datagram.
+    #[default]
+    Auto,
+    /// This one, or an error.
+    Insist(IpoibMode),
+}
+
+/// `mtu`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MtuChoice {
+    /// The most that the mode in effect carries.
+    #[default]
+    Max,
+    /// This many bytes.
+    Bytes(u32),
+}
+
+/// `[[nodes]]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeGroup {
+    /// The hosts of this group.
+    pub hosts: HostList,
+    /// Who keeps the configuration over a reboot.
+    pub config: ConfigChoice,
+    /// Where a host's number comes from.
+    pub numbering: Numbering,
+    /// Added to each host's number.
+    pub offset: i64,
+    /// `[[nodes.ports]]`
+    pub ports: Vec<Port>,
+}
+
+/// `numbering`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Numbering {
+    /// The last number in the host's name.
+    #[default]
+    Name,
+    /// The host's place in the group's list, from 1.
+    Position,
+}
+
+/// `config`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(missing_docs, reason = "each is the program of that name")]
+pub enum ConfigChoice {
+    /// What the host uses.
+    #[default]
+    Auto,
+    Netplan,
+    Networkd,
+    NetworkManager,
+    Ifcfg,
+    IfcfgSuse,
+}
+
+/// `[[nodes.ports]]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Port {
+    /// Which HCA.
+    pub device: DeviceSelector,
+    /// Port of the HCA, from 1.
+    pub port: u8,
+    /// The interface name to pin; `None` keeps the kernel's.
+    pub interface: Option<IfName>,
+    /// The network this port is in.
+    pub network: Label,
+}
+
+/// How the spec names an HCA.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeviceSelector {
+    /// By RDMA device name.
+    Name(DeviceName),
+    /// By PCI address, `0000:3b:00.0`.
+    Pci(PciAddress),
+    /// By port GUID.
+    Guid(Guid),
+}
+
+/// The value of a module parameter: an integer, a boolean, or one word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModuleOption(pub String);
+
+/// `[hosts.NAME]`
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HostException {
+    /// The name or address that ssh is given; the host's own name otherwise.
+    pub ssh: Option<HostName>,
+}
+
+/// `[verify]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verify {
+    /// One-direction RDMA WRITE bandwidth.
+    pub min_bandwidth: MinBandwidth,
+    /// Typical (median) RDMA READ latency.
+    pub max_latency: Duration,
+}
+
+/// `min-bandwidth`
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum MinBandwidth {
+    /// Percent of the fabric's data rate in the spec.
+    Percent(f64),
+    /// Bytes a second.
+    BytesPerSecond(f64),
+}

@@ -1,0 +1,88 @@
+//! The states that an object can be in.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Digest;
+use crate::name::IfName;
+use crate::rdma::IpoibMode;
+
+/// The state of an object.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum State {
+    /// It is not there.
+    Absent,
+    /// It could not be seen. Not the same as absent: nothing is concluded from it.
+    Unknown {
+        /// What stood in the way.
+        why: String,
+    },
+    /// A regular file.
+    File {
+        /// What is in it.
+        digest: Digest,
+        /// Permission bits, such as 0o644.
+        mode: u32,
+    },
+    /// A symbolic link.
+    Symlink {
+        /// What it points to, as it is written in the link.
+        target: String,
+    },
+    /// There, and there is no more to say of it: an address, a loaded module.
+    Present,
+    /// An interface's name.
+    Named {
+        /// The name.
+        name: IfName,
+    },
+    /// `IFF_UP` is set.
+    Up,
+    /// `IFF_UP` is not set.
+    Down,
+    /// IPoIB mode.
+    Mode {
+        /// The mode in effect.
+        mode: IpoibMode,
+    },
+    /// MTU.
+    Mtu {
+        /// Bytes.
+        bytes: u32,
+    },
+    /// A unit that is active.
+    Running,
+    /// A unit that is inactive.
+    Stopped,
+    /// A unit that ended in failure.
+    Failed,
+    /// The program has read its files as they are now.
+    Fresh,
+    /// Its files changed after it read them.
+    Stale,
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent => f.write_str("absent"),
+            Self::Unknown { why } => write!(f, "unknown ({why})"),
+            Self::File { digest, mode } => write!(f, "{:.8} mode {mode:04o}", digest.to_string()),
+            Self::Symlink { target } => write!(f, "link to {target}"),
+            Self::Present => f.write_str("present"),
+            Self::Named { name } => name.fmt(f),
+            Self::Up => f.write_str("up"),
+            Self::Down => f.write_str("down"),
+            Self::Mode { mode } => mode.fmt(f),
+            Self::Mtu { bytes } => write!(f, "{bytes}"),
+            Self::Running => f.write_str("running"),
+            Self::Stopped => f.write_str("stopped"),
+            Self::Failed => f.write_str("failed"),
+            Self::Fresh => f.write_str("read"),
+            Self::Stale => f.write_str("changed"),
+        }
+    }
+}

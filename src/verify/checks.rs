@@ -1,0 +1,160 @@
+//! Verdicts on one node, from the device up.
+//!
+//! What the spec asks, what the host has and what is in effect come in; checks
+//! go out, each with what was expected, what was seen and what to do next.
+
+use super::model::{Check, CheckedPort, Memlock, Verdict};
+use super::rate;
+use crate::facts::{Device, Facts, PortFacts};
+use crate::intent::{Intent, PortIntent};
+use crate::plan::Desired;
+use crate::rdma::{Speed, Transport};
+use crate::resolve::{ResolveFault, select};
+use crate::state::{Object, State, States};
+
+/// The checks of the hardware that the spec names.
+#[must_use]
+pub fn hardware_of(intent: &Intent, facts: &Facts) -> Vec<Check> {
+    let found = intent.ports.iter().filter_map(|port| select(port, facts).ok().map(|found| (port, found)));
+    found.flat_map(|(port, (device, found))| hardware(port, device, found)).collect()
+}
+
+/// Something that the spec asks and this host cannot have.
+#[must_use]
+pub fn unresolved(fault: &ResolveFault) -> Check {
+    let next = fault.help().join("; or ");
+    Check::new("fits-the-host", "spec", false, ["what the spec asks".into(), fault.to_string(), next])
+}
+
+/// The ports as they are now, for the measurements between nodes. A port without an interface is left out.
+#[must_use]
+pub fn ports(intent: &Intent, facts: &Facts, observed: &States) -> Vec<CheckedPort> {
+    let checked = |port: &PortIntent| {
+        let (device, found) = select(port, facts).ok()?;
+        let interface = found.netdev.as_ref()?.name.clone();
+        let State::Mtu { bytes } = observed.get(&Object::LinkMtu { link: interface.clone() }) else { return None };
+        Some(CheckedPort {
+            network: port.network.clone(),
+            device: device.name.clone(),
+            port: found.number,
+            interface,
+            address: port.address.value.addr(),
+            mtu: bytes,
+        })
+    };
+    intent.ports.iter().filter_map(checked).collect()
+}
+
+fn hardware(intent: &PortIntent, device: &Device, port: &PortFacts) -> Vec<Check> {
+    let object = format!("{} port {}", device.name, port.number);
+    let mut checks = vec![link_layer(intent, port, &object), physical(port, &object), logical(port, &object)];
+    checks.push(speed(intent, port, &object));
+    if port.transport == Transport::Infiniband {
+        checks.push(subnet_manager(port, &object));
+    }
+    checks
+}
+
+fn link_layer(intent: &PortIntent, port: &PortFacts, object: &str) -> Check {
+    let wanted = intent.transport.value;
+    let next = "set the port's link layer in the HCA's firmware (mlxconfig LINK_TYPE_P1), or the fabric's transport in the spec";
+    let words = [wanted.to_string(), port.transport.to_string(), next.into()];
+    Check::new("link-layer", object, port.transport == wanted, words)
+}
+
+fn physical(port: &PortFacts, object: &str) -> Check {
+    let next = "look at the cable and the switch port: nothing is heard from the other end";
+    let words = ["LinkUp".into(), port.physical_state.clone(), next.into()];
+    Check::new("physical-state", object, port.physical_state == "LinkUp", words)
+}
+
+fn logical(port: &PortFacts, object: &str) -> Check {
+    let next = match port.state.as_str() {
+        "INIT" => "the link is there and no subnet manager has set it up: start one, or see `selvedge sm status`",
+        "ARMED" => "a subnet manager began to set the port up and did not end: see its log",
+        _ => "look at the cable and the switch port",
+    };
+    Check::new("port-state", object, port.state == "ACTIVE", ["ACTIVE".into(), port.state.clone(), next.into()])
+}
+
+/// The rate in the spec is that of four lanes; a link that came up with fewer, or slower, fails.
+fn speed(intent: &PortIntent, port: &PortFacts, object: &str) -> Check {
+    let (gbps, width) = match intent.speed {
+        Speed::Ib(speed) => (speed.sysfs_rate_gbps(), Some(4)),
+        Speed::Ethernet(gbps) => (f64::from(gbps), None),
+    };
+    let expected = match width {
+        Some(width) => format!("{gbps} Gb/s ({width}X {})", intent.speed),
+        None => format!("{gbps} Gb/s"),
+    };
+    let Some(seen) = rate::parse(&port.rate) else {
+        return Check::new("rate", object, false, [expected, port.rate.clone(), "see `ibstat`".into()])
+            .or(Verdict::Skipped);
+    };
+    let narrow = width.is_some_and(|width| seen.width < width);
+    let next = if narrow {
+        "lanes are missing: reseat or replace the cable, and look at both of its ends for dirt"
+    } else if seen.gbps < gbps {
+        "the link came up slower than the spec's speed: look at the cable's rating and at the speeds that the switch port allows"
+    } else {
+        "the link is faster than the spec says: correct `speed` in the spec"
+    };
+    let holds = (seen.gbps - gbps).abs() < 0.01 && !narrow;
+    Check::new("rate", object, holds, [expected, port.rate.clone(), next.into()])
+}
+
+fn subnet_manager(port: &PortFacts, object: &str) -> Check {
+    let seen = if port.sm_lid == 0 { "none".to_owned() } else { format!("at LID {}", port.sm_lid) };
+    let next =
+        "no subnet manager has told this port where it is: see `selvedge sm status`, then the opensm unit's journal";
+    Check::new("subnet-manager", object, port.sm_lid != 0, ["a master".into(), seen, next.into()])
+}
+
+/// What the spec asks for and what is in effect; files and reloads are summed up in one check.
+#[must_use]
+pub fn in_effect(desired: &Desired, observed: &States) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let mut files_differ = Vec::new();
+    for (object, wanted) in &desired.items {
+        let seen = observed.get(object);
+        let name = match object {
+            Object::File { path } => {
+                if seen != wanted.state {
+                    files_differ.push(path.to_string());
+                }
+                continue;
+            }
+            Object::Reload { .. } => continue,
+            Object::Module { .. } => "module",
+            Object::Interface { .. } => "interface",
+            Object::LinkMode { .. } => "ipoib-mode",
+            Object::LinkMtu { .. } => "mtu",
+            Object::LinkUp { .. } => "link",
+            Object::Address { .. } => "address",
+            Object::Unit { .. } => "unit",
+        };
+        checks.push(one_in_effect(name, object, &wanted.state, &seen));
+    }
+    let seen = if files_differ.is_empty() { "as rendered".to_owned() } else { files_differ.join(", ") };
+    let next = "see `selvedge drift`, then `selvedge apply`".to_owned();
+    checks.push(Check::new("files", "persistent files", files_differ.is_empty(), ["as rendered".into(), seen, next]));
+    checks
+}
+
+fn one_in_effect(name: &str, object: &Object, wanted: &State, seen: &State) -> Check {
+    let next = "see `selvedge drift` for what else differs, then `selvedge apply`".to_owned();
+    let check = Check::new(name, object.to_string(), seen == wanted, [wanted.to_string(), seen.to_string(), next]);
+    if matches!(seen, State::Unknown { .. }) { check.or(Verdict::Skipped) } else { check }
+}
+
+/// An MPI or NCCL job registers its buffers as a user, within the limit that its starter passes on.
+#[must_use]
+pub fn memlock(memlock: &Memlock) -> Check {
+    let seen = memlock.bytes.map_or_else(|| "unlimited".to_owned(), |bytes| format!("{} KiB", bytes / 1024));
+    let next = format!(
+        "jobs started by {} cannot register large buffers: give its unit a drop-in with LimitMEMLOCK=infinity",
+        memlock.service
+    );
+    let words = ["unlimited".to_owned(), seen, next];
+    Check::new("memlock", memlock.service.clone(), memlock.bytes.is_none(), words).or(Verdict::Warning)
+}

@@ -1,0 +1,128 @@
+//! Verdicts on what was measured between two nodes.
+
+use std::time::Duration;
+
+use super::model::{Check, CheckedPort, NodeChecks, PingResult, Verdict};
+use crate::perf::model::{Measured, Outcome};
+use crate::perf::proof::{Direction, prove};
+use crate::perf::stats::Latency;
+use crate::perf::units::Bandwidth;
+use crate::rdma::Speed;
+use crate::spec::MinBandwidth;
+
+/// The least bandwidth that passes, GB/s. A percentage is of the spec's speed, not of what the link came up with.
+#[must_use]
+pub fn floor_gb_per_s(threshold: MinBandwidth, speed: Speed) -> f64 {
+    match threshold {
+        MinBandwidth::Percent(percent) => speed.data_gbps() / 8.0 * percent / 100.0,
+        MinBandwidth::BytesPerSecond(bytes) => bytes / 1e9,
+    }
+}
+
+/// RDMA WRITE bandwidth against its threshold.
+#[must_use]
+pub fn bandwidth(measured: &Bandwidth, threshold: MinBandwidth, speed: Speed, object: &str) -> Check {
+    let floor = floor_gb_per_s(threshold, speed);
+    let expected = match threshold {
+        MinBandwidth::Percent(percent) => format!("at least {} ({percent}% of {speed})", gb_per_s(floor)),
+        MinBandwidth::BytesPerSecond(_) => format!("at least {}", gb_per_s(floor)),
+    };
+    let seen = format!("{} ({:.2} MiB/s as perftest counts)", gb_per_s(measured.gb_per_s()), measured.mib_per_s());
+    let next =
+        "look at rate, width, error counters and PCIe link of both ends; if both are as they should be, swap the cable";
+    Check::new("write-bw", object, measured.gb_per_s() >= floor, [expected, seen, next.into()])
+}
+
+/// RDMA READ latency against its threshold.
+#[must_use]
+pub fn latency(measured: &Latency, threshold: Duration, object: &str) -> Check {
+    let most_us = threshold.as_secs_f64() * 1e6;
+    let expected = format!("typical at most {most_us:.2} us");
+    let seen = format!("typical {:.2} us, 99 % {:.2} us", measured.typical_us, measured.p99_us);
+    let next =
+        "look at CPU frequency governor and idle states, at NUMA placement of the HCA, and at other traffic on the way";
+    Check::new("read-lat", object, measured.typical_us <= most_us, [expected, seen, next.into()])
+}
+
+/// Whether a bandwidth run was RDMA: the port's counters moved by its bytes and the network interfaces' did not.
+#[must_use]
+pub fn proof(outcome: &Outcome, mtu: u32, object: &str) -> Option<Check> {
+    let Measured::WriteBw(bandwidth) = outcome.measured else { return None };
+    let proof = prove(&outcome.before, &outcome.after, Direction::Sent, bandwidth.bytes(), mtu);
+    let expected = "the port's counters moved by the bytes sent, its network interfaces' did not".to_owned();
+    let next =
+        "see the counters under /sys/class/infiniband/DEVICE/ports/PORT/counters while measuring again".to_owned();
+    Some(Check::new("rdma", object, proof.holds(), [expected, proof.to_string(), next]))
+}
+
+fn gb_per_s(value: f64) -> String {
+    if value >= 0.1 { format!("{value:.2} GB/s") } else { format!("{:.3} MB/s", value * 1000.0) }
+}
+
+/// A full-MTU ping. When it fails: interface, then subnet manager, then firewall, in that order.
+#[must_use]
+pub fn ping(
+    result: &PingResult,
+    from: (&NodeChecks, &CheckedPort),
+    to: (&NodeChecks, &CheckedPort),
+    object: &str,
+) -> Check {
+    let expected = format!("{} bytes, unfragmented, answered", from.1.mtu);
+    let next = if result.answered { String::new() } else { why_no_answer(from, to) };
+    Check::new("ping", object, result.answered, [expected, result.said.clone(), next])
+}
+
+fn why_no_answer(from: (&NodeChecks, &CheckedPort), to: (&NodeChecks, &CheckedPort)) -> String {
+    const INTERFACE: [&str; 6] = ["interface", "link", "ipoib-mode", "mtu", "address", "module"];
+    const FABRIC: [&str; 3] = ["physical-state", "port-state", "subnet-manager"];
+    for (wanted, what) in [(&INTERFACE[..], "interface"), (&FABRIC[..], "subnet manager")] {
+        for (node, _) in [from, to] {
+            let failed = |check: &&Check| check.verdict == Verdict::Fail && wanted.contains(&check.check.as_str());
+            if let Some(check) = node.checks.iter().find(failed) {
+                return format!("{what}: on {} {} is {}, not {}", node.node, check.object, check.seen, check.expected);
+            }
+        }
+    }
+    format!(
+        "firewall: interface and subnet manager are as they should be on both ends; look whether {} or {} drops ICMP on {} (`nft list ruleset`), then at the switch",
+        from.0.node, to.0.node, to.1.interface
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rdma::IbSpeed;
+
+    #[test]
+    fn a_percentage_is_of_the_speed_in_the_spec() {
+        let hdr = Speed::Ib(IbSpeed::Hdr);
+        assert!((floor_gb_per_s(MinBandwidth::Percent(92.0), hdr) - 23.0).abs() < 1e-9);
+        assert!((floor_gb_per_s(MinBandwidth::BytesPerSecond(23e9), hdr) - 23.0).abs() < 1e-9);
+    }
+
+    fn node(checks: Vec<Check>) -> NodeChecks {
+        NodeChecks { node: "node01".parse().unwrap(), checks, ports: vec![] }
+    }
+
+    fn port() -> CheckedPort {
+        CheckedPort {
+            network: "compute".parse().unwrap(),
+            device: "mlx5_0".parse().unwrap(),
+            port: 1,
+            interface: "ib0".parse().unwrap(),
+            address: "10.0.0.1".parse().unwrap(),
+            mtu: 65520,
+        }
+    }
+
+    #[test]
+    fn a_failed_ping_leads_to_interface_then_manager_then_firewall() {
+        let failed = |name: &str| Check::new(name, "x", false, ["a".into(), "b".into(), "c".into()]);
+        let silent = PingResult { answered: false, said: "100% packet loss".into() };
+        let next = |checks: Vec<Check>| ping(&silent, (&node(checks), &port()), (&node(vec![]), &port()), "p").next;
+        assert!(next(vec![failed("subnet-manager"), failed("mtu")]).starts_with("interface"));
+        assert!(next(vec![failed("subnet-manager")]).starts_with("subnet manager"));
+        assert!(next(vec![]).starts_with("firewall"));
+    }
+}

@@ -1,0 +1,106 @@
+//! Links and addresses on dummy and veth links.
+
+use selvedge::machine::Machine;
+use selvedge::machine::real::RealMachine;
+use selvedge::state::State;
+
+use crate::Test;
+use crate::oracle::{address, addresses, ip, is_up, link, mode, mtu, observe, own_network, perform, up};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("addresses_come_and_go", addresses_come_and_go),
+    ("removing_a_primary_keeps_its_secondaries", removing_a_primary_keeps_its_secondaries),
+    ("mtu_and_up_are_set", mtu_and_up_are_set),
+    ("a_refusal_carries_the_kernels_words", a_refusal_carries_the_kernels_words),
+    ("an_observation_agrees_with_ip", an_observation_agrees_with_ip),
+    ("a_missing_link_is_absent_and_refuses", a_missing_link_is_absent_and_refuses),
+];
+
+fn dummy() -> RealMachine {
+    own_network();
+    ip("link add d0 type dummy");
+    RealMachine::live()
+}
+
+fn addresses_come_and_go() {
+    let mut machine = dummy();
+    for text in ["10.0.0.1/16", "10.1.0.1/31", "169.254.7.7/16", "2001:db8::1/64"] {
+        let object = address("d0", text);
+        assert_eq!(observe(&mut machine, &object), State::Absent);
+        perform(&mut machine, &object, State::Present).unwrap();
+        perform(&mut machine, &object, State::Present).unwrap();
+        assert_eq!(observe(&mut machine, &object), State::Present);
+        assert_eq!(addresses("d0"), [text]);
+        perform(&mut machine, &object, State::Absent).unwrap();
+        perform(&mut machine, &object, State::Absent).unwrap();
+        assert_eq!(observe(&mut machine, &object), State::Absent);
+        assert!(addresses("d0").is_empty());
+    }
+    perform(&mut machine, &address("d0", "10.0.0.1/16"), State::Present).unwrap();
+    let info = &link("d0")["addr_info"][0];
+    assert_eq!((info["broadcast"].as_str(), info["scope"].as_str()), (Some("10.0.255.255"), Some("global")));
+}
+
+fn removing_a_primary_keeps_its_secondaries() {
+    let mut machine = dummy();
+    for text in ["10.0.0.1/16", "10.0.0.2/16", "10.0.0.3/16", "10.9.0.1/16"] {
+        perform(&mut machine, &address("d0", text), State::Present).unwrap();
+    }
+    // What it is kept from: the kernel alone takes the secondaries with the primary.
+    ip("link add d1 type dummy");
+    ip("address add 10.3.0.1/16 dev d1");
+    ip("address add 10.3.0.2/16 dev d1");
+    ip("address delete 10.3.0.1/16 dev d1");
+    assert!(addresses("d1").is_empty());
+    perform(&mut machine, &address("d0", "10.0.0.1/16"), State::Absent).unwrap();
+    assert_eq!(addresses("d0"), ["10.0.0.2/16", "10.0.0.3/16", "10.9.0.1/16"]);
+}
+
+fn mtu_and_up_are_set() {
+    let mut machine = dummy();
+    perform(&mut machine, &mtu("d0"), State::Mtu { bytes: 4092 }).unwrap();
+    assert_eq!(link("d0")["mtu"], 4092);
+    assert_eq!(observe(&mut machine, &mtu("d0")), State::Mtu { bytes: 4092 });
+    perform(&mut machine, &up("d0"), State::Up).unwrap();
+    assert!(is_up("d0"));
+    assert_eq!(observe(&mut machine, &up("d0")), State::Up);
+    perform(&mut machine, &up("d0"), State::Down).unwrap();
+    assert!(!is_up("d0"));
+    assert_eq!(observe(&mut machine, &up("d0")), State::Down);
+    assert_eq!(link("d0")["mtu"], 4092, "a change of one attribute leaves the others");
+}
+
+fn a_refusal_carries_the_kernels_words() {
+    let mut machine = dummy();
+    ip("link add v0 type veth peer name v1");
+    let error = perform(&mut machine, &mtu("v0"), State::Mtu { bytes: 70_000 }).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the kernel refused to set v0 MTU to 70000: mtu greater than device maximum: Invalid argument"
+    );
+}
+
+fn an_observation_agrees_with_ip() {
+    let mut machine = dummy();
+    ip("link set d0 up mtu 2044");
+    for text in ["10.0.0.1/16", "10.0.0.2/16", "2001:db8::1/64"] {
+        ip(&format!("address add {text} dev d0"));
+    }
+    let seen = machine.observe(&[mtu("d0")]).unwrap().states;
+    let mut expected: Vec<_> = addresses("d0").iter().map(|text| (address("d0", text), State::Present)).collect();
+    expected.push((mtu("d0"), State::Mtu { bytes: 2044 }));
+    expected.push((up("d0"), State::Up));
+    assert_eq!(seen, expected.into_iter().collect());
+    let names: Vec<String> = machine.links().unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["d0", "lo"]);
+}
+
+fn a_missing_link_is_absent_and_refuses() {
+    let mut machine = dummy();
+    for object in [mtu("d9"), up("d9"), mode("d9"), address("d9", "10.0.0.1/16"), mode("d0")] {
+        assert_eq!(observe(&mut machine, &object), State::Absent, "{object}");
+    }
+    let error = perform(&mut machine, &mtu("d9"), State::Mtu { bytes: 1500 }).unwrap_err();
+    assert_eq!(error.to_string(), "the kernel refused to set d9 MTU to 1500: No such device");
+    perform(&mut machine, &address("d9", "10.0.0.1/16"), State::Absent).unwrap();
+}
