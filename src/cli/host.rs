@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::args::Reach;
-use super::{Outcome, Stop, exit};
+use super::{Outcome, Stop, exit, look};
 use crate::name::HostName;
 use crate::node::remote::{CallError, Remote, Ssh};
 use crate::node::{Session, SpecText, serve};
@@ -75,7 +75,7 @@ pub(super) fn read_spec(path: &Path) -> Result<SpecText, Stop> {
 pub(super) fn load(text: &SpecText) -> Result<Spec, Stop> {
     match text.load() {
         Ok(checked) => Ok(checked.spec),
-        Err(faults) => Err(Stop::failed(exit::rendered(&faults))),
+        Err(faults) => Err(Stop::failed(exit::rendered(&faults, look()))),
     }
 }
 

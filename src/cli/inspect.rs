@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::args::{Arguments, Check, Completions, Format, Init, Offline, Reach, Render, Schema, SchemaOf};
 use super::host::{Target, connect, load, read_spec, this};
-use super::{Outcome, Stop, exit, print};
+use super::{Outcome, Stop, exit, look, print};
 use crate::compile::compile;
 use crate::facts::Facts;
 use crate::name::HostName;
@@ -35,9 +35,9 @@ pub(super) fn check(args: &Check) -> Outcome {
     print(args.report.format, &faults.records(), || match (&summary, faults.faults.is_empty()) {
         (Some(summary), true) => format!("{}: valid: {summary}\n", faults.name),
         (Some(summary), false) => {
-            format!("{}\n{}: valid, with warnings: {summary}\n", exit::rendered(&faults), faults.name)
+            format!("{}\n{}: valid, with warnings: {summary}\n", exit::rendered(&faults, look()), faults.name)
         }
-        (None, _) => exit::rendered(&faults),
+        (None, _) => exit::rendered(&faults, look()),
     })?;
     Ok(if spec.is_some() { exit::OK } else { exit::FAILED })
 }

@@ -4,7 +4,6 @@
 
 mod apply;
 mod args;
-pub mod exit;
 mod host;
 mod inspect;
 mod manager;
@@ -16,6 +15,7 @@ use std::io::IsTerminal;
 use clap::Parser;
 
 use self::args::{Arguments, Command};
+use crate::exit;
 use crate::spec::Look;
 
 /// What stopped a command: what to say, and the exit code.
@@ -32,7 +32,7 @@ impl Stop {
 
 impl From<crate::node::SessionError> for Stop {
     fn from(error: crate::node::SessionError) -> Self {
-        Self { message: exit::message(&error), code: exit::of_session(&error) }
+        Self { message: exit::message(&error, look()), code: exit::of_session(&error) }
     }
 }
 

@@ -14,8 +14,11 @@ use crate::name::{IfName, ModuleName, UnitName};
 use crate::rdma::{CONNECTED_MTU, Guid, IPOIB_HEADER_BYTES, IpoibMode};
 use crate::state::{Blobs, Change, Condition, FilePath, Object, Observed, State};
 
-/// The smallest MTU the kernel takes for IPoIB: `ETH_MIN_MTU`, bytes.
+/// The smallest MTU that carries IPv4 (RFC 791), bytes, and `ETH_MIN_MTU` in the kernel: below it IPv4 leaves the link.
 const MIN_MTU: u32 = 68;
+
+/// The smallest MTU that carries IPv6 (RFC 8200, section 5), bytes: below it IPv6 leaves the link.
+const MIN_IPV6_MTU: u32 = 1280;
 
 /// An InfiniBand port that gets an interface when `ib_ipoib` is loaded.
 #[derive(Debug, Clone)]
@@ -41,12 +44,17 @@ pub struct SimLink {
     pub mode: IpoibMode,
     /// MTU, bytes.
     pub mtu: u32,
-    /// What was asked for as datagram MTU, bytes (`admin_mtu` in the kernel).
-    admin_mtu: u32,
     /// `IFF_UP`.
     pub up: bool,
     /// Addresses.
     pub addresses: BTreeSet<IpNet>,
+}
+
+fn least_mtu(address: &IpNet) -> u32 {
+    match address {
+        IpNet::V4(_) => MIN_MTU,
+        IpNet::V6(_) => MIN_IPV6_MTU,
+    }
 }
 
 /// A simulated machine.
@@ -123,7 +131,11 @@ impl Machine for SimMachine {
             (Object::LinkUp { link }, State::Up) => self.set_up(link, true, change),
             (Object::LinkUp { link }, State::Down) => self.set_up(link, false, change),
             (Object::Address { link, address }, State::Present) => {
-                self.link_mut(link, change)?.addresses.insert(*address);
+                let link = self.link_mut(link, change)?;
+                if link.mtu < least_mtu(address) {
+                    return Err(refused(change, io::ErrorKind::InvalidInput));
+                }
+                link.addresses.insert(*address);
                 Ok(())
             }
             (Object::Address { link, address }, State::Absent) => {
@@ -213,14 +225,8 @@ impl SimMachine {
         if self.modules.insert(module.clone()) && module.as_str() == "ib_ipoib" {
             for port in &self.ports {
                 let mtu = port.multicast_mtu.min(port.max_mtu) - IPOIB_HEADER_BYTES;
-                let link = SimLink {
-                    guid: port.guid,
-                    mode: IpoibMode::Datagram,
-                    mtu,
-                    admin_mtu: mtu,
-                    up: false,
-                    addresses: BTreeSet::new(),
-                };
+                let link =
+                    SimLink { guid: port.guid, mode: IpoibMode::Datagram, mtu, up: false, addresses: BTreeSet::new() };
                 self.links.insert(port.kernel_name.clone(), link);
             }
         }
@@ -254,7 +260,7 @@ impl SimMachine {
         let link = self.link_mut(name, change)?;
         if link.mode != mode {
             link.mode = mode;
-            link.mtu = if mode == IpoibMode::Connected { CONNECTED_MTU } else { datagram.min(link.admin_mtu) };
+            link.mtu = if mode == IpoibMode::Connected { CONNECTED_MTU } else { datagram.min(link.mtu) };
         }
         Ok(())
     }
@@ -262,24 +268,26 @@ impl SimMachine {
     fn set_mtu(&mut self, name: &IfName, bytes: u32, change: &Change) -> Result<(), MachineError> {
         let port = self.port_of(name, change)?;
         let link = self.link_mut(name, change)?;
-        let most = if link.mode == IpoibMode::Connected { CONNECTED_MTU } else { port.max_mtu - IPOIB_HEADER_BYTES };
-        if bytes < MIN_MTU || bytes > most {
+        let range = match link.mode {
+            IpoibMode::Connected => 0..=CONNECTED_MTU,
+            IpoibMode::Datagram => MIN_MTU + IPOIB_HEADER_BYTES..=port.max_mtu - IPOIB_HEADER_BYTES,
+        };
+        if !range.contains(&bytes) {
             return Err(refused(change, io::ErrorKind::InvalidInput));
         }
-        link.mtu = bytes;
-        if link.mode == IpoibMode::Datagram {
-            link.admin_mtu = bytes;
-            link.mtu = bytes.min(port.multicast_mtu - IPOIB_HEADER_BYTES);
-        }
+        let carried = port.multicast_mtu - IPOIB_HEADER_BYTES;
+        link.mtu = if link.mode == IpoibMode::Datagram { bytes.min(carried) } else { bytes };
+        let mtu = link.mtu;
+        link.addresses.retain(|address| mtu >= least_mtu(address));
         Ok(())
     }
 
     fn set_up(&mut self, name: &IfName, up: bool, change: &Change) -> Result<(), MachineError> {
         let link = self.link_mut(name, change)?;
-        link.up = up;
-        if !up {
+        if link.up && !up {
             link.addresses.retain(|address| matches!(address, IpNet::V4(_)));
         }
+        link.up = up;
         Ok(())
     }
 

@@ -11,10 +11,11 @@ use std::time::Duration;
 use super::protocol::{Call, Frame, MAX_LINE_BYTES, Reply, Request, VERSION};
 use super::session::Session;
 use crate::apply::Rollback;
-use crate::cli::exit;
+use crate::exit;
 use crate::perf;
 use crate::perf::model::{Fault, Request as Ask};
 use crate::perf::worker::{Worker, WorkerError};
+use crate::spec::Look;
 use crate::verify;
 
 /// How long a worker has for one request: longer than any measurement here.
@@ -93,7 +94,7 @@ fn answer(
     };
     Ok(match done {
         Ok(reply) => Frame::Reply { id, reply: Box::new(reply) },
-        Err(error) => Frame::Error { id, message: exit::message(&error), code: exit::of_session(&error) },
+        Err(error) => Frame::Error { id, message: exit::message(&error, Look::Plain), code: exit::of_session(&error) },
     })
 }
 

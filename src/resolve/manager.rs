@@ -12,6 +12,9 @@ use crate::sm::config::{self, ManagerIntent};
 use crate::sm::election::{FailoverTiming, Priority};
 use crate::state::{Condition, Object, State, opensm_unit};
 
+/// Debian's and RHEL's unit, as a file of the administrator overrides it.
+const DISTRIBUTION_UNIT: &str = "/etc/systemd/system/opensm.service";
+
 pub(super) fn want(resolved: &Resolved, desired: &mut Desired, faults: &mut Vec<ResolveFault>) {
     for role in &resolved.intent.managers {
         if let Err(fault) = want_role(role, resolved, desired) {
@@ -44,6 +47,8 @@ fn want_role(role: &ManagerRole, resolved: &Resolved, desired: &mut Desired) -> 
     let Some(unit) = opensm_unit(role.fabric.as_str()) else { return Ok(()) };
     let wants = format!("/etc/systemd/system/multi-user.target.wants/{unit}");
     want_enabled(desired, &wants, &format!("/etc/systemd/system/{unit}"), reason.as_str())?;
+    let masked = "the distribution's own unit would be a second manager here: it is masked";
+    want_enabled(desired, DISTRIBUTION_UNIT, "/dev/null", masked)?;
     let (device, number) = (port.device.name.clone(), port.port.number);
     let wanted = desired.want(Object::Unit { name: unit }, State::Running, reason);
     wanted.condition =

@@ -8,7 +8,7 @@ use super::mads::MadError;
 use super::seen::{Expected, Says, Seen, SeenPort, names_host};
 use super::status::{Patience, ask as look};
 use super::umad::{self, StatusError};
-use crate::cli::exit::causes;
+use crate::exit::causes;
 use crate::machine::MachineError;
 use crate::name::{DeviceName, HostName, Label};
 use crate::rdma::Guid;
@@ -41,6 +41,11 @@ fn see(device: &DeviceName, port: u8) -> Result<Seen, String> {
 fn judge(condition: &Condition, seen: &Seen) -> Result<(), String> {
     match condition {
         Condition::NoForeignMaster { managers, .. } => match foreign_master(seen, managers) {
+            None if seen.coverage.cut_short.is_some() => {
+                Err("the fabric is too large or too slow to be looked at as a \
+                 whole, and a master outside the spec could be in the part that was not seen"
+                    .to_owned())
+            }
             None => Ok(()),
             Some(port) => Err(format!(
                 "a subnet manager that the spec does not name is master of this fabric: {} (port {}, LID {}). Add it to the \

@@ -14,6 +14,7 @@ mod ipoib;
 mod node;
 mod oracle;
 mod syscalls;
+mod walk;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -30,7 +31,7 @@ fn main() {
     // The InfiniBand tests share one simulated HCA.
     arguments.test_threads = Some(1);
     let place = std::env::var("SELVEDGE_LAB").unwrap_or_default();
-    let on_kernel = [dummy::TESTS, files::TESTS, host::TESTS, ipoib::TESTS, syscalls::TESTS].concat();
+    let on_kernel = [dummy::TESTS, files::TESTS, host::TESTS, ipoib::TESTS, syscalls::TESTS, walk::TESTS].concat();
     let trials = [(on_kernel, "1"), (node::TESTS.to_vec(), "node")]
         .map(|(tests, needs)| tests.into_iter().map(|test| trial(test, needs, place == needs)).collect::<Vec<_>>());
     let trials = trials.into_iter().flatten().collect();

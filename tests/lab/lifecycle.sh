@@ -32,7 +32,7 @@ in_parallel() {
 	local function=$1 name failed=0
 	local -a jobs=()
 	shift
-	trap 'kill "${jobs[@]}"; exit 130' INT TERM
+	trap 'kill "${jobs[@]}" 2>/dev/null || true; exit 130' INT TERM
 	for name in "$@"; do
 		("$function" "$name") &
 		jobs+=($!)
@@ -46,7 +46,7 @@ in_parallel() {
 booted_path() {
 	local qemu
 	qemu=$(qemu-system-x86_64 --version | head -n1)
-	printf '%s/booted-%s-%s\n' "$CACHE" "$1" "$(hash_of "$RUN/$1/machine" -- "$IMAGE" "$qemu")"
+	printf '%s/booted-%s-%s\n' "$CACHE" "$1" "$(hash_of -- "$(<"$RUN/$1/machine")" "$IMAGE" "$qemu")"
 }
 
 bring_up() {

@@ -72,25 +72,27 @@ pub(crate) fn the_broadcast_group_has_the_mtu_of_the_fabric() {
     }
 }
 
+/// One manager alone: with two, a sweep now and then waits for ever under ibsim,
+/// which drops the answers to opensm's traps.
 pub(crate) fn the_log_survives_rotation_signals() {
-    let fabric = managed();
+    let mut fabric = Fabric::start(2);
+    start(&mut fabric, 1, 0, FabricMtu::B2048);
+    let sweeps = |fabric: &Fabric| fabric.log(1).matches("SUBNET UP").count();
     // Each line at once, though standard output is no terminal.
-    assert!(fabric.log(1).contains("SUBNET UP"), "{}", fabric.log(1));
-    assert!(fabric.log(2).contains("Entering STANDBY state"), "{}", fabric.log(2));
-    let sweeps = || fabric.log(1).matches("SUBNET UP").count();
-    let before = sweeps();
+    wait("the first sweep", Duration::from_secs(10), || sweeps(&fabric) == 1);
     // The distributions' logrotate rules signal every opensm of a host.
     fabric.signal(1, "-USR1");
     // What ExecReload sends: a heavy sweep.
     fabric.signal(1, "-HUP");
-    wait("a sweep after the signals", Duration::from_secs(20), || sweeps() > before);
-    assert_eq!(ask(&fabric, 3).exit_code, 0);
+    wait("a sweep after the signals", Duration::from_secs(20), || sweeps(&fabric) > 1);
+    fabric.wait_for(2, 1, "SMINFO_MASTER");
 }
 
 /// The primary's return is not tried here. With ibsim 0.10 and opensm 3.3.23
 /// every second return hangs in the handover: the new master waits for a
-/// transaction that never ends, and does not sweep. Whose fault that is was not
-/// found out; a kernel, unlike the simulator, ends every transaction by its timeout.
+/// transaction that never ends, and does not sweep. The simulator says that it
+/// drops the answer to the trap that a returning manager sends; a kernel would
+/// end the transaction by its timeout.
 pub(crate) fn a_killed_primary_is_replaced_in_time() {
     let mut fabric = managed();
     let (soonest, latest) = FailoverTiming::default().takeover();

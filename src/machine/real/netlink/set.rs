@@ -115,7 +115,9 @@ impl Netlink {
         let with_it = secondaries(net, link.index, &self.addresses()?);
         let message = RouteNetlinkMessage::DelAddress(address_message(link.index, net));
         match self.ask(message, 0) {
-            Err(error) if matches!(errno_of(&error), Some(Errno::EADDRNOTAVAIL | Errno::ENODEV)) => return Ok(()),
+            Err(error) if matches!(errno_of(&error), Some(Errno::EADDRNOTAVAIL | Errno::ENODEV | Errno::ENXIO)) => {
+                return Ok(());
+            }
             other => other.map_err(refuse)?,
         }
         for lost in with_it {

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use crate::apply::Rollback;
 use crate::node::SessionError;
-use crate::spec::Faults;
+use crate::spec::{Faults, Look};
 
 /// In sync, valid, verified; or an apply that succeeded.
 pub const OK: u8 = 0;
@@ -37,17 +37,17 @@ pub fn of_rollback(rollback: &Rollback) -> u8 {
 
 /// What a session could not do, in words: all faults of a spec, or the error with its causes.
 #[must_use]
-pub fn message(error: &SessionError) -> String {
+pub fn message(error: &SessionError, look: Look) -> String {
     match error {
-        SessionError::Spec(faults) => rendered(faults),
+        SessionError::Spec(faults) => rendered(faults, look),
         other => causes(other).join(": "),
     }
 }
 
 /// All faults of a spec, as they are shown.
 #[must_use]
-pub fn rendered(faults: &Faults) -> String {
-    faults.render(super::look()).trim_end().to_owned()
+pub fn rendered(faults: &Faults, look: Look) -> String {
+    faults.render(look).trim_end().to_owned()
 }
 
 /// An error and its causes, outermost first, without what the outer one says already.
