@@ -112,7 +112,11 @@ pub(crate) fn up(nodes: &[&str]) {
 #[track_caller]
 pub(crate) fn fresh(nodes: &[&str]) {
     lab(&[&["reset"], nodes].concat());
-    nodes.iter().for_each(|node| install(node));
+    std::thread::scope(|threads| {
+        for node in nodes {
+            threads.spawn(|| install(node));
+        }
+    });
 }
 
 /// Copies the binary under test to a node's PATH, whatever is there already.
