@@ -94,9 +94,8 @@ fn matters(change: &Change, reader: &ConfigSystem) -> bool {
 /// Adds a reload for each program whose files change. netplan's output is read by networkd in turn.
 fn with_reloads(mut changes: Vec<Change>) -> Vec<Change> {
     let mut reloads: BTreeMap<ConfigSystem, (usize, Option<crate::name::IfName>)> = BTreeMap::new();
-    let starting: Vec<ConfigSystem> = changes
+    let changing: Vec<ConfigSystem> = changes
         .iter()
-        .filter(|change| change.before != State::Running)
         .filter_map(|change| match &change.object {
             Object::Unit { name } => Some(ConfigSystem::Unit(name.clone())),
             _ => None,
@@ -115,8 +114,8 @@ fn with_reloads(mut changes: Vec<Change>) -> Vec<Change> {
             }
         }
     }
-    // A unit reads its files when it starts.
-    reloads.retain(|system, _| !starting.contains(system));
+    // A unit reads its files when it starts, and one that is stopped has none to read.
+    reloads.retain(|system, _| !changing.contains(system));
     changes.extend(reloads.into_iter().map(|(system, (files, disturbs))| Change {
         object: Object::Reload { system },
         before: State::Stale,

@@ -63,6 +63,19 @@ fn what_was_made_with_the_whole_truth_stands_while_a_part_is_unknown() {
 }
 
 #[test]
+fn a_unit_that_leaves_is_not_told_of_its_files() {
+    let unit: Object = Object::Unit { name: "selvedge-opensm-compute.service".parse().unwrap() };
+    let conf = || file("/etc/selvedge/opensm/compute.conf");
+    let mut blobs = Blobs::default();
+    let there = content(&mut blobs, "a");
+    let observed = Observed { states: [(unit.clone(), State::Running), (conf(), there)].into_iter().collect(), blobs };
+    let origin = |state| Origin { state, leaving: None };
+    let owned = Owned::from(vec![(unit.clone(), origin(State::Stopped)), (conf(), origin(State::Absent))]);
+    let changes = Desired::default().changes(&observed, &owned);
+    assert_eq!(changed(&changes), [unit.to_string(), conf().to_string()]);
+}
+
+#[test]
 fn other_permissions_alone_restart_nothing() {
     let conf = || file("/etc/selvedge/opensm/compute.conf");
     let network = || file("/etc/systemd/network/10-selvedge-ib0.network");
