@@ -20,7 +20,7 @@ mod removed;
 mod there;
 
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Mutex;
 
 use lab_support::{Output, here, ok, selvedge, trial, until};
 use serde_json::Value;
@@ -31,6 +31,12 @@ const UNIT: &str = "selvedge-opensm-compute.service";
 type Claim = (&'static str, fn());
 
 fn main() -> ExitCode {
+    // A claim that fails leaves the nodes as it had them: the next one starts anew.
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        stage(Stage::Anything);
+        told(panic);
+    }));
     let claims: Vec<Claim> = [
         there::CLAIMS,
         reached::CLAIMS,
@@ -44,24 +50,39 @@ fn main() -> ExitCode {
     lab_support::run(claims.into_iter().map(|(name, test)| trial(name, test)).collect())
 }
 
-static APPLIED: AtomicBool = AtomicBool::new(false);
+/// What the nodes are now.
+#[derive(Clone, Copy, PartialEq)]
+enum Stage {
+    Anything,
+    Unconfigured,
+    Applied,
+}
+
+static STAGE: Mutex<Stage> = Mutex::new(Stage::Anything);
+
+fn stage(now: Stage) -> Stage {
+    std::mem::replace(&mut STAGE.lock().unwrap(), now)
+}
 
 /// Both nodes as after their first boot.
 fn unconfigured() {
-    APPLIED.store(false, Ordering::SeqCst);
-    lab_support::up(&NODES);
-    lab_support::fresh(&NODES);
+    if stage(Stage::Anything) != Stage::Unconfigured {
+        lab_support::up(&NODES);
+        lab_support::fresh(&NODES);
+    }
+    stage(Stage::Unconfigured);
 }
 
 /// Both nodes as examples/lab.toml has them.
 fn applied() {
     // For who writes these tests: the nodes are as an earlier run left them.
     let left = std::env::var_os("SELVEDGE_LAB_APPLIED").is_some();
-    if !APPLIED.load(Ordering::SeqCst) && !left {
+    if *STAGE.lock().unwrap() != Stage::Applied && !left {
         unconfigured();
+        stage(Stage::Anything);
         apply_both(&lab_spec());
-        APPLIED.store(true, Ordering::SeqCst);
     }
+    stage(Stage::Applied);
 }
 
 /// Both side by side, as a rollout does.

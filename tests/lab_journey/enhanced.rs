@@ -1,7 +1,7 @@
 //! An HCA that refuses connected mode, as mlx5 with enhanced IPoIB does.
 
 use crate::lab_support::{fresh, ok, spec, up};
-use crate::{APPLIED, Claim, ib0_is, in_sync, lab_spec, on};
+use crate::{Claim, Stage, ib0_is, in_sync, lab_spec, on, stage};
 
 pub(crate) const CLAIMS: &[Claim] = &[
     ("refused_mode_changes_nothing", refused_at_once),
@@ -11,7 +11,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
 
 /// The lab's HCA once more with `enhanced=1`, and ib_ipoib loaded as udev does it for a Mellanox card.
 fn enhanced(loaded: bool) {
-    APPLIED.store(false, std::sync::atomic::Ordering::SeqCst);
+    stage(Stage::Anything);
     up(&["node01"]);
     fresh(&["node01"]);
     ok(

@@ -5,7 +5,9 @@ use std::fs;
 use serde_json::Value;
 
 use crate::lab_support::{here, json, lab, ok, selvedge, spec};
-use crate::{Claim, NODES, UNIT, applied, golden, ib0_is, in_sync, lab_spec, on, unconfigured, until_active};
+use crate::{
+    Claim, NODES, Stage, UNIT, applied, golden, ib0_is, in_sync, lab_spec, on, stage, unconfigured, until_active,
+};
 
 pub(crate) const CLAIMS: &[Claim] = &[
     ("unconfigured_plan_reads_well", unconfigured_plan),
@@ -139,6 +141,7 @@ fn networkd_reboot() {
 
 fn netplan_reboot() {
     unconfigured();
+    stage(Stage::Anything);
     let spec = spec("netplan", &[("config = \"networkd\"", "config = \"netplan\"")]);
     crate::apply_both(&spec);
     for node in NODES {
