@@ -40,8 +40,26 @@ pub fn of_rollback(rollback: &Rollback) -> u8 {
 pub fn message(error: &SessionError, look: Look) -> String {
     match error {
         SessionError::Spec(faults) => rendered(faults, look),
+        other if is_denied(other) && !nix::unistd::geteuid().is_root() => {
+            format!("this needs root, or --sudo for another node: {}", causes(other).join(": "))
+        }
         other => causes(other).join(": "),
     }
+}
+
+fn is_denied(error: &(dyn Error + 'static)) -> bool {
+    let denied = |error: &(dyn Error + 'static)| {
+        let error = error.downcast_ref::<std::io::Error>();
+        error.is_some_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+    };
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if denied(error) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }
 
 /// All faults of a spec, as they are shown.

@@ -29,17 +29,21 @@ pub(super) fn plan(report: &PlanReport, tense: Tense) -> String {
         (_, Tense::Present) => writeln!(out, "{node}: {count} difference{s} from the spec"),
         (_, Tense::Past) => writeln!(out, "{node}: {count} change{s} made, each read back"),
     };
-    let width = report.changes.iter().map(|row| row.change.object.to_string().len()).max().unwrap_or(0).min(44);
+    let width = width(report.changes.iter().map(|row| &row.change));
     for row in &report.changes {
-        let _ = writeln!(out, "{}", line(&row.change, width, tense));
-        for line in row
-            .diff
-            .iter()
-            .flat_map(|diff| diff.lines())
-            .filter(|line| !line.starts_with("---") && !line.starts_with("+++"))
-        {
-            let _ = writeln!(out, "      {line}");
+        out.push_str(&line(&row.change, width, tense));
+        // A new file is told by its name here, and in full by `selvedge render`.
+        let edited = row.diff.iter().filter(|_| row.change.before != State::Absent);
+        for line in edited.flat_map(|diff| diff.lines()) {
+            if !line.starts_with("---") && !line.starts_with("+++") {
+                let _ = writeln!(out, "      {line}");
+            }
         }
+    }
+    let news = report.changes.iter().filter(|row| row.diff.is_some() && row.change.before == State::Absent).count();
+    if news > 0 {
+        let s = if news == 1 { "" } else { "s" };
+        let _ = writeln!(out, "  the text of the {news} new file{s}: `selvedge render` with the same arguments");
     }
     for deferred in &report.deferred {
         let _ = writeln!(out, "  later: {}; waits until {}", deferred.what, deferred.until);
@@ -62,6 +66,16 @@ pub(super) fn progress(change: &Change) -> String {
     format!("  {} {} -> {to}", mark(change), change.object)
 }
 
+/// The widest line; what would be wider has its reason on a line of its own.
+const COLUMNS: usize = 118;
+/// Most objects are shorter than this; the few long paths must not push all other lines apart.
+const MAX_OBJECT: usize = 40;
+
+fn width<'a>(changes: impl Iterator<Item = &'a Change>) -> usize {
+    let lengths = changes.map(|change| change.object.to_string().len());
+    lengths.filter(|length| *length <= MAX_OBJECT).max().unwrap_or(0)
+}
+
 /// In drift the spec's state is what is wanted, and the other is what was found.
 fn line(change: &Change, width: usize, tense: Tense) -> String {
     let (from, to) = states(change);
@@ -70,7 +84,13 @@ fn line(change: &Change, width: usize, tense: Tense) -> String {
         Tense::Present => format!("is {from}, should be {to}"),
         Tense::Future | Tense::Past => format!("{from} -> {to}"),
     };
-    format!("  {} {object:width$}  {states:<28}  {}", mark(change), change.reason)
+    let line = format!("  {} {object:width$}  {states:<24}", mark(change));
+    let reason = &change.reason.0;
+    if line.len() + 2 + reason.len() <= COLUMNS {
+        format!("{line}  {reason}\n")
+    } else {
+        format!("{}\n      {reason}\n", line.trim_end())
+    }
 }
 
 fn mark(change: &Change) -> char {
@@ -88,16 +108,14 @@ fn states(change: &Change) -> (String, String) {
             if old == new {
                 (format!("mode {before:04o}"), format!("mode {after:04o}"))
             } else if before == after {
-                ("other content".into(), "as rendered".into())
+                ("edited".into(), "as rendered".into())
             } else {
-                (format!("other content, mode {before:04o}"), format!("as rendered, mode {after:04o}"))
+                (format!("edited, mode {before:04o}"), format!("as rendered, mode {after:04o}"))
             }
         }
-        (_, before, State::File { mode, .. }) => (before.to_string(), format!("written, mode {mode:04o}")),
+        (_, before, State::File { mode, .. }) => (before.to_string(), format!("there, mode {mode:04o}")),
         (_, State::File { .. }, after) => ("there".into(), after.to_string()),
-        (Object::LinkMtu { .. }, State::Mtu { bytes: before }, State::Mtu { bytes: after }) => {
-            (before.to_string(), after.to_string())
-        }
+        (Object::Reload { .. }, _, _) => ("out of date".into(), "read again".into()),
         (_, before, after) => (before.to_string(), after.to_string()),
     }
 }
@@ -106,28 +124,58 @@ fn states(change: &Change) -> (String, String) {
 mod tests {
     use super::*;
     use crate::node::ChangeReport;
-    use crate::state::Reason;
+    use crate::state::{Blobs, Reason};
+
+    fn change(object: Object, before: State, after: State, reason: &str) -> Change {
+        Change { object, before, after, reason: Reason(reason.into()), disturbs: None, condition: None }
+    }
+
+    fn mtu() -> Change {
+        let object = Object::LinkMtu { link: "ib0".parse().unwrap() };
+        let reason = "[networks.compute] mtu = \"max\"";
+        change(object, State::Mtu { bytes: 2044 }, State::Mtu { bytes: 65520 }, reason)
+    }
+
+    fn file(blobs: &mut Blobs, before: Option<&str>, after: &str) -> Change {
+        let mut state = |text: &str| State::File { digest: blobs.insert(text.into()), mode: 0o644 };
+        let before = before.map_or(State::Absent, &mut state);
+        let object = Object::File { path: "/etc/systemd/network/10-selvedge-ib0.network".parse().unwrap() };
+        change(object, before, state(after), "[[nodes]] config = \"networkd\": keeps ib0 over a reboot")
+    }
+
+    fn report(changes: Vec<ChangeReport>) -> PlanReport {
+        let node = "node01".parse().unwrap();
+        PlanReport { node, changes, deferred: vec![], notes: vec![], confirm_by: None }
+    }
 
     #[test]
     fn each_line_has_object_from_to_and_why() {
-        let change = Change {
-            object: Object::LinkMtu { link: "ib0".parse().unwrap() },
-            before: State::Mtu { bytes: 2044 },
-            after: State::Mtu { bytes: 65520 },
-            reason: Reason("[networks.compute] mtu = \"max\"".into()),
-            disturbs: None,
-            condition: None,
-        };
-        let report = PlanReport {
-            node: "node01".parse().unwrap(),
-            changes: vec![ChangeReport { change, diff: None }],
-            deferred: vec![],
-            notes: vec!["n".into()],
-            confirm_by: None,
-        };
+        let report = report(vec![ChangeReport { change: mtu(), diff: None }]);
         let text = plan(&report, Tense::Future);
         assert!(text.contains("~ ib0 MTU  2044 -> 65520"), "{text}");
         assert!(text.contains("[networks.compute] mtu = \"max\""), "{text}");
         assert!(plan(&report, Tense::Present).contains("ib0 MTU  is 2044, should be 65520"));
+    }
+
+    #[test]
+    fn a_long_path_has_its_reason_below_and_pushes_no_other_line() {
+        let mut blobs = Blobs::default();
+        let edited = file(&mut blobs, Some("mtu = 9\n"), "mtu = 1\n");
+        let rows = [edited, mtu()].map(|change| ChangeReport::new(change, &blobs, &blobs));
+        let text = plan(&report(rows.to_vec()), Tense::Present);
+        let path =
+            "  ~ file /etc/systemd/network/10-selvedge-ib0.network  is edited, should be as rendered\n      [[nodes]]";
+        assert!(text.contains(path), "{text}");
+        assert!(text.contains("      -mtu = 9\n      +mtu = 1\n  ~ ib0 MTU  is"), "{text}");
+        assert!(text.lines().all(|line| line.len() <= COLUMNS), "{text}");
+    }
+
+    #[test]
+    fn a_new_file_is_not_spelled_out() {
+        let mut blobs = Blobs::default();
+        let new = file(&mut blobs, None, "mtu = 1\n");
+        let text = plan(&report(vec![ChangeReport::new(new, &blobs, &blobs)]), Tense::Future);
+        assert!(text.contains("absent -> there, mode 0644") && !text.contains("mtu = 1"), "{text}");
+        assert!(text.contains("1 new file: `selvedge render`"), "{text}");
     }
 }

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::report::PlanReport;
 use super::session::SpecText;
 use crate::facts::Facts;
-use crate::name::HostName;
+use crate::name::{HostName, Label};
 use crate::perf;
 use crate::state::Change;
-use crate::verify::{NodeChecks, Ping, PingResult};
+use crate::verify::{Check, NodeChecks, Ping, PingResult};
 
 /// The version of this protocol. Both ends must speak the same.
 pub const VERSION: u32 = 1;
@@ -61,6 +61,15 @@ pub enum Request {
         spec: SpecText,
         /// This host's name in it.
         node: HostName,
+    },
+    /// Ask a fabric for its subnet managers.
+    Managers {
+        /// The spec.
+        spec: SpecText,
+        /// This host's name in it.
+        node: HostName,
+        /// The fabric.
+        fabric: Label,
     },
     /// Send don't-fragment pings of the full MTU.
     Ping(Ping),
@@ -123,6 +132,8 @@ pub enum Reply {
     Done {},
     /// To `check`.
     Checks(NodeChecks),
+    /// To `managers`.
+    Managers(Vec<Check>),
     /// To `ping`.
     Ping(PingResult),
     /// To `perf`.

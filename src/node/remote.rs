@@ -211,14 +211,7 @@ impl Remote {
     fn lost(&mut self) -> CallError {
         let said = self.stderr.take().and_then(|stderr| stderr.join().ok()).unwrap_or_default();
         let status = self.child.wait().map(|status| status.to_string()).unwrap_or_default();
-        let why = match (said.trim(), status) {
-            ("", status) => format!("it ended ({status})"),
-            (said, _) if said.contains("command not found") || said.contains("not found") => {
-                format!("{said}; install selvedge there, or say where it is with --program")
-            }
-            (said, _) => said.to_owned(),
-        };
-        CallError::Lost { host: self.host.clone(), why }
+        CallError::Lost { host: self.host.clone(), why: super::lost::why(&said, &status) }
     }
 }
 

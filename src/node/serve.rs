@@ -89,6 +89,7 @@ fn answer(
             other => other.map(|_| Reply::Done {}),
         },
         Request::Check { spec, node } => session.check(&spec, &node).map(Reply::Checks),
+        Request::Managers { spec, node, fabric } => session.managers(&spec, &node, &fabric).map(Reply::Managers),
         Request::Ping(ping) => Ok(Reply::Ping(verify::ping::run(&ping))),
         Request::Perf { worker, request } => Ok(Reply::Perf(measure(workers, worker, request))),
     };

@@ -24,7 +24,7 @@ use crate::plan::Desired;
 use crate::resolve::{ResolveFaults, resolve, select};
 use crate::spec::{self, Checked, Faults, Spec};
 use crate::state::{Change, Owned};
-use crate::verify::{NodeChecks, checks, memlock};
+use crate::verify::{Check, NodeChecks, checks, memlock};
 
 /// Where the journals are.
 const STORE: &str = "var/lib/selvedge";
@@ -89,6 +89,9 @@ pub enum SessionError {
         /// The fabric.
         fabric: Label,
     },
+    /// The fabric cannot be asked for its subnet managers.
+    #[error(transparent)]
+    Managers(#[from] crate::sm::umad::StatusError),
     /// `--confirm` on an image.
     #[error("an image has nothing to undo in time: --confirm is for a running node")]
     ConfirmOnImage,
@@ -215,6 +218,17 @@ impl Session {
         checks.extend(memlock::of_job_starters(&self.root).iter().map(checks::memlock));
         let ports = checks::ports(&intent, &facts, &observed.states);
         Ok(NodeChecks { node: intent.host, checks, ports })
+    }
+
+    /// What the fabric says of its subnet managers, asked through this host's port on it.
+    ///
+    /// # Errors
+    /// When the spec has faults, or this host is not on the fabric or cannot ask it.
+    pub fn managers(&self, spec: &SpecText, host: &HostName, fabric: &Label) -> Result<Vec<Check>, SessionError> {
+        let spec = spec.load().map_err(SessionError::Spec)?.spec;
+        let (device, port) = self.port_on(&spec, host, fabric)?;
+        let report = crate::sm::ask(&spec, fabric, &device, port)?;
+        Ok(checks::managers(&report))
     }
 
     /// The device and port through which this host is on a fabric.

@@ -15,7 +15,12 @@ use crate::state::{Change, ConfigSystem, Object, Owned, Reason, State, States};
 /// known what is desired, and nothing is taken for left over.
 #[must_use]
 pub fn diff(desired: &Desired, observed: &States, owned: &Owned) -> Vec<Change> {
-    let wanted = desired.items.iter().map(|(object, wanted)| change(object, wanted, observed));
+    let stands = |object: &Object, wanted: &Wanted| {
+        let is_file = matches!(observed.get(object), State::File { .. });
+        wanted.provisional && is_file && owned.0.contains_key(object)
+    };
+    let wanted = desired.items.iter().filter(|(object, wanted)| !stands(object, wanted));
+    let wanted = wanted.map(|(object, wanted)| change(object, wanted, observed));
     let left = owned.0.iter().filter(|(object, origin)| {
         desired.deferred.is_empty()
             && !desired.items.contains_key(object)
@@ -49,7 +54,8 @@ pub fn diff_back(before: &States, observed: &States) -> Vec<Change> {
 
 fn back_to(object: &Object, state: &State, why: &str) -> Wanted {
     let disturbs = object.link().cloned();
-    Wanted { state: state.clone(), reason: Reason(why.to_owned()), disturbs, condition: None, leaving: None }
+    let reason = Reason(why.to_owned());
+    Wanted { state: state.clone(), reason, disturbs, condition: None, leaving: None, provisional: false }
 }
 
 /// An attribute or interface is gone when its link or module is, never by an act of its own.
@@ -75,12 +81,21 @@ fn change(object: &Object, wanted: &Wanted, observed: &States) -> Option<Change>
     })
 }
 
+/// To a program that runs as root it is the same file with other permissions, and no reason to disturb it.
+fn matters(change: &Change, reader: &ConfigSystem) -> bool {
+    match (&change.before, &change.after) {
+        (State::File { digest: before, .. }, State::File { digest: after, .. }) if before == after => {
+            *reader == ConfigSystem::Networkd
+        }
+        _ => true,
+    }
+}
+
 /// Adds a reload for each program whose files change. netplan's output is read by networkd in turn.
 fn with_reloads(mut changes: Vec<Change>) -> Vec<Change> {
     let mut reloads: BTreeMap<ConfigSystem, (usize, Option<crate::name::IfName>)> = BTreeMap::new();
-    let starting: Vec<ConfigSystem> = changes
+    let changing: Vec<ConfigSystem> = changes
         .iter()
-        .filter(|change| change.before != State::Running)
         .filter_map(|change| match &change.object {
             Object::Unit { name } => Some(ConfigSystem::Unit(name.clone())),
             _ => None,
@@ -88,7 +103,7 @@ fn with_reloads(mut changes: Vec<Change>) -> Vec<Change> {
         .collect();
     for change in &changes {
         let Object::File { path } = &change.object else { continue };
-        let reader = ConfigSystem::reading(path);
+        let reader = ConfigSystem::reading(path).filter(|reader| matters(change, reader));
         let then = (reader == Some(ConfigSystem::Netplan)).then_some(ConfigSystem::Networkd);
         for system in [reader, then].into_iter().flatten() {
             let disturbing = matches!(system, ConfigSystem::Netplan | ConfigSystem::Networkd);
@@ -99,8 +114,8 @@ fn with_reloads(mut changes: Vec<Change>) -> Vec<Change> {
             }
         }
     }
-    // A unit reads its files when it starts.
-    reloads.retain(|system, _| !starting.contains(system));
+    // A unit reads its files when it starts, and one that is stopped has none to read.
+    reloads.retain(|system, _| !changing.contains(system));
     changes.extend(reloads.into_iter().map(|(system, (files, disturbs))| Change {
         object: Object::Reload { system },
         before: State::Stale,

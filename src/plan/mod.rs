@@ -47,6 +47,8 @@ pub struct Wanted {
     pub condition: Option<Condition>,
     /// What must hold when it goes back, once the spec no longer names it.
     pub leaving: Option<Condition>,
+    /// Made without what is deferred: good for the first time, and no reason to change what was made with it.
+    pub provisional: bool,
 }
 
 /// Something that the spec asks for and that cannot be resolved yet.
@@ -62,7 +64,8 @@ impl Desired {
     /// Adds a wanted state; the link that it disturbs is the object's own.
     pub fn want(&mut self, object: Object, state: State, reason: impl Into<String>) -> &mut Wanted {
         let disturbs = object.link().cloned();
-        let wanted = Wanted { state, reason: Reason(reason.into()), disturbs, condition: None, leaving: None };
+        let reason = Reason(reason.into());
+        let wanted = Wanted { state, reason, disturbs, condition: None, leaving: None, provisional: false };
         self.items.entry(object).insert_entry(wanted).into_mut()
     }
 

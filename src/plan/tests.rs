@@ -49,6 +49,51 @@ fn files_bring_reloads_and_come_before_what_runs() {
 }
 
 #[test]
+fn what_was_made_with_the_whole_truth_stands_while_a_part_is_unknown() {
+    let rules = || file("/etc/udev/rules.d/70-selvedge-ipoib.rules");
+    let mut desired = Desired::default();
+    let partial = content(&mut desired.blobs, "name");
+    desired.want(rules(), partial, "m").provisional = true;
+    let whole = content(&mut desired.blobs, "name and mode");
+    let observed: States = [(rules(), whole)].into_iter().collect();
+    let owned = Owned::from(vec![(rules(), Origin { state: State::Absent, leaving: None })]);
+    assert!(diff(&desired, &observed, &owned).is_empty());
+    assert_eq!(diff(&desired, &observed, &Owned::default())[0].object, rules(), "a stranger's file is replaced");
+    assert_eq!(diff(&desired, &nothing(&desired), &owned)[0].object, rules());
+}
+
+#[test]
+fn a_unit_that_leaves_is_not_told_of_its_files() {
+    let unit: Object = Object::Unit { name: "selvedge-opensm-compute.service".parse().unwrap() };
+    let conf = || file("/etc/selvedge/opensm/compute.conf");
+    let mut blobs = Blobs::default();
+    let there = content(&mut blobs, "a");
+    let observed = Observed { states: [(unit.clone(), State::Running), (conf(), there)].into_iter().collect(), blobs };
+    let origin = |state| Origin { state, leaving: None };
+    let owned = Owned::from(vec![(unit.clone(), origin(State::Stopped)), (conf(), origin(State::Absent))]);
+    let changes = Desired::default().changes(&observed, &owned);
+    assert_eq!(changed(&changes), [unit.to_string(), conf().to_string()]);
+}
+
+#[test]
+fn other_permissions_alone_restart_nothing() {
+    let conf = || file("/etc/selvedge/opensm/compute.conf");
+    let network = || file("/etc/systemd/network/10-selvedge-ib0.network");
+    let mut desired = Desired::default();
+    let mut observed = States::default();
+    for path in [conf(), network()] {
+        let wanted = content(&mut desired.blobs, "a");
+        let State::File { digest, .. } = wanted.clone() else { unreachable!() };
+        observed.0.insert(path.clone(), State::File { digest, mode: 0o600 });
+        desired.want(path, wanted, "m");
+    }
+    let observed = Observed { states: observed, ..Observed::default() };
+    let changes = desired.changes(&observed, &Owned::default());
+    // networkd is not root: it may not have been able to read the file.
+    assert_eq!(changed(&changes), [conf().to_string(), network().to_string(), "systemd-networkd configuration".into()]);
+}
+
+#[test]
 fn what_left_the_spec_goes_back_to_what_it_was() {
     let desired = Desired::default();
     let origin = |state| Origin { state, leaving: None };

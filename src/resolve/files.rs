@@ -107,12 +107,15 @@ fn loads(resolved: &Resolved) -> Vec<Load> {
 fn want_rules(resolved: &Resolved, desired: &mut Desired) -> Result<(), ResolveFault> {
     let mut rules = Vec::new();
     let mut reasons = BTreeSet::new();
+    let mut provisional = false;
     for (found, link) in &resolved.ports {
         if found.port.transport != Transport::Infiniband {
             continue;
         }
         let named = found.intent.interface.as_ref();
         let name = named.map(|name| render::Chosen { value: name.value.clone(), why: name.origin.to_string() });
+        // Whether the port can do a mode is known once it has an interface.
+        provisional |= link.is_none();
         let mode = link.as_ref().and_then(|link| link.config.mode.clone());
         reasons.extend(named.map(|name| name.origin.to_string()));
         reasons.extend(mode.as_ref().map(|_| found.intent.mode.origin.to_string()));
@@ -128,7 +131,12 @@ fn want_rules(resolved: &Resolved, desired: &mut Desired) -> Result<(), ResolveF
         return Err(ResolveFault::NoProgram { wanted_by, program: "ip", package: "iproute2 (iproute on RHEL)" });
     };
     let reason = reasons.into_iter().collect::<Vec<_>>().join(", ");
-    want_file(desired, udev::file(&rules, ip, &render::header(resolved.intent))?, reason, None);
+    let file = udev::file(&rules, ip, &render::header(resolved.intent))?;
+    let object = Object::File { path: file.path.clone() };
+    want_file(desired, file, reason, None);
+    if let Some(wanted) = desired.items.get_mut(&object) {
+        wanted.provisional = provisional;
+    }
     Ok(())
 }
 
@@ -149,7 +157,11 @@ fn want_config(resolved: &Resolved, desired: &mut Desired) -> Result<(), Resolve
         Keeper::Netplan => {
             let configs: Vec<&LinkConfig> = links.iter().map(|link| &link.config).collect();
             let file = netplan::file(&configs, &header)?;
+            let object = Object::File { path: file.path.clone() };
             want_file(desired, file, reason(resolved, &links), most_precious(resolved, &links));
+            if let Some(wanted) = desired.items.get_mut(&object) {
+                wanted.provisional = links.len() < resolved.ports.len();
+            }
         }
     }
     Ok(())

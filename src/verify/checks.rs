@@ -10,6 +10,7 @@ use crate::intent::{Intent, PortIntent};
 use crate::plan::Desired;
 use crate::rdma::{Speed, Transport};
 use crate::resolve::{ResolveFault, select};
+use crate::sm::report::{FindingRow, StatusReport};
 use crate::state::{Object, State, States};
 
 /// The checks of the hardware that the spec names.
@@ -108,6 +109,24 @@ fn subnet_manager(port: &PortFacts, object: &str) -> Check {
     let next =
         "no subnet manager has told this port where it is: see `selvedge sm status`, then the opensm unit's journal";
     Check::new("subnet-manager", object, port.sm_lid != 0, ["a master".into(), seen, next.into()])
+}
+
+/// What the fabric itself says of its subnet managers.
+#[must_use]
+pub fn managers(report: &StatusReport) -> Vec<Check> {
+    let expected = "one master, the primary, and each standby answering";
+    let check = |object: String, holds: bool, seen: String, next: &str| {
+        Check::new("subnet-managers", object, holds, [expected.to_owned(), seen, next.to_owned()])
+    };
+    let states: Vec<String> = report.managers.iter().map(|row| format!("{} {}", row.node, row.state)).collect();
+    if report.findings.is_empty() {
+        return vec![check(format!("fabric {}", report.fabric), true, states.join(", "), "")];
+    }
+    let of_finding = |finding: &FindingRow| {
+        let verdict = if finding.severity == "bad" { Verdict::Fail } else { Verdict::Warning };
+        check(finding.object.clone(), false, finding.message.clone(), &finding.next).or(verdict)
+    };
+    report.findings.iter().map(of_finding).collect()
 }
 
 /// What the spec asks for and what is in effect; files and reloads are summed up in one check.

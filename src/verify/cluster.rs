@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::Duration;
 
-use super::model::{Check, CheckedPort, NodeChecks, PairReport, Ping, Report, Unreachable, Verdict};
-use super::{judge, pairs};
+use super::model::{Check, CheckedPort, FabricReport, NodeChecks, PairReport, Ping, Report, Unreachable, Verdict};
+use super::{judge, managers, pairs};
 use crate::name::{HostName, Label};
 use crate::node::SpecText;
 use crate::node::protocol::{Reply, Request};
@@ -63,6 +63,7 @@ pub fn verify(
             Err(_) => unreachable.push(Unreachable { node: host.clone(), why: "a fault in selvedge".into() }),
         }
     }
+    let fabrics = if scope.sm { managers::ask(spec, text, &mut nodes) } else { Vec::new() };
     let mut reports = Vec::new();
     for (network, ends) in by_network(&nodes) {
         if !(scope.ping || scope.perf) {
@@ -78,7 +79,7 @@ pub fn verify(
     if !scope.node {
         nodes.iter_mut().for_each(|node| node.checks.clear());
     }
-    finish(spec, nodes, reports, unreachable)
+    finish(spec, nodes, fabrics, reports, unreachable)
 }
 
 fn check(host: &HostName, text: &SpecText, connect: Connect<'_>) -> Result<(NodeChecks, Remote), CallError> {
@@ -141,7 +142,9 @@ fn pair(
             measured.extend(run.outcomes.iter().map(|outcome| outcome.measured));
         }
         Some(Err(why)) => {
-            checks.push(Check::new("rdma", &object, false, ["RDMA WRITE and READ complete".into(), why.0, why.1]))
+            let known = judge::fabric_fault([&nodes[from.0].0, &nodes[to.0].0]);
+            let words = ["RDMA WRITE and READ complete".into(), why.0, known.unwrap_or(why.1)];
+            checks.push(Check::new("rdma", &object, false, words));
         }
     }
     let [from, to] = names;
@@ -239,11 +242,16 @@ fn ask(nodes: &mut [(NodeChecks, Remote)], node: usize, request: Ask) -> Result<
     match remote.call(Request::Perf { worker: 0, request }, MEASURE, &mut |_| {}) {
         Ok(Reply::Perf(Answer::Error(fault))) => {
             let next = if fault.peer_lost {
-                "the other end does not answer: look at its port, then at the path between the two"
+                format!("the other end does not answer {host}: look at its port, then at the path between the two")
             } else {
-                "look at this end: the device, its port, and the memory it may register"
+                format!("look at {host}: the device, its port, and the memory it may register")
             };
-            Err(Why(format!("{host}: {}", fault.causes.join(": ")), next.into()))
+            // What is missing says itself how it comes there.
+            let said = fault.causes.join(": ");
+            Err(match said.split_once("; install ") {
+                Some((said, packages)) => Why(format!("{host}: {said}"), format!("on {host}, install {packages}")),
+                None => Why(format!("{host}: {said}"), next),
+            })
         }
         Ok(Reply::Perf(answer)) => Ok(answer),
         Ok(_) => Err(Why(remote.out_of_turn().to_string(), "install the same selvedge on both".into())),
@@ -255,10 +263,16 @@ fn unexpected(answer: &Answer) -> Why {
     Why(format!("a measuring worker answered {answer:?} out of turn"), "install the same selvedge on both".into())
 }
 
-fn finish(spec: &Spec, nodes: Vec<NodeChecks>, pairs: Vec<PairReport>, unreachable: Vec<Unreachable>) -> Report {
-    let thresholds = thresholds(&spec.verify);
+fn finish(
+    spec: &Spec,
+    nodes: Vec<NodeChecks>,
+    fabrics: Vec<FabricReport>,
+    pairs: Vec<PairReport>,
+    unreachable: Vec<Unreachable>,
+) -> Report {
+    let (cluster, verdict) = (spec.cluster.name.clone(), Verdict::Pass);
     let mut report =
-        Report { cluster: spec.cluster.name.clone(), thresholds, nodes, pairs, unreachable, verdict: Verdict::Pass };
+        Report { cluster, thresholds: thresholds(&spec.verify), nodes, fabrics, pairs, unreachable, verdict };
     let worst = report.checks().map(|check| check.verdict).max().unwrap_or(Verdict::Skipped);
     report.verdict = if report.unreachable.is_empty() { worst } else { Verdict::Fail };
     report

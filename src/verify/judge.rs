@@ -59,7 +59,7 @@ fn gb_per_s(value: f64) -> String {
     if value >= 0.1 { format!("{value:.2} GB/s") } else { format!("{:.3} MB/s", value * 1000.0) }
 }
 
-/// A full-MTU ping. When it fails: interface, then subnet manager, then firewall, in that order.
+/// A full-MTU ping. When it fails: cable, interface, subnet manager, firewall, in that order.
 #[must_use]
 pub fn ping(
     result: &PingResult,
@@ -72,16 +72,35 @@ pub fn ping(
     Check::new("ping", object, result.answered, [expected, result.said.clone(), next])
 }
 
+/// What each check that fails on a node is about.
+type Causes = [(&'static str, &'static [&'static str])];
+
+/// A cable that is out, or a fabric that nobody manages, stops RDMA.
+const FABRIC: &Causes = &[("cable", &["physical-state"]), ("subnet manager", &["port-state", "subnet-manager"])];
+const INTERFACE: &Causes = &[("interface", &["interface", "link", "ipoib-mode", "mtu", "address", "module"])];
+
+/// The failed check of either node that explains why nothing gets through on its fabric.
+#[must_use]
+pub fn fabric_fault(nodes: [&NodeChecks; 2]) -> Option<String> {
+    cause(FABRIC, nodes)
+}
+
+fn cause(causes: &Causes, nodes: [&NodeChecks; 2]) -> Option<String> {
+    causes.iter().find_map(|(what, names)| {
+        let failed = |check: &&Check| check.verdict == Verdict::Fail && names.contains(&check.check.as_str());
+        nodes.iter().find_map(|node| {
+            let Check { object, seen, expected, .. } = node.checks.iter().find(failed)?;
+            Some(format!("{what}: on {} {object} is {seen}, not {expected}", node.node))
+        })
+    })
+}
+
 fn why_no_answer(from: (&NodeChecks, &CheckedPort), to: (&NodeChecks, &CheckedPort)) -> String {
-    const INTERFACE: [&str; 6] = ["interface", "link", "ipoib-mode", "mtu", "address", "module"];
-    const FABRIC: [&str; 3] = ["physical-state", "port-state", "subnet-manager"];
-    for (wanted, what) in [(&INTERFACE[..], "interface"), (&FABRIC[..], "subnet manager")] {
-        for (node, _) in [from, to] {
-            let failed = |check: &&Check| check.verdict == Verdict::Fail && wanted.contains(&check.check.as_str());
-            if let Some(check) = node.checks.iter().find(failed) {
-                return format!("{what}: on {} {} is {}, not {}", node.node, check.object, check.seen, check.expected);
-            }
-        }
+    let nodes = [from.0, to.0];
+    // Without a cable nothing else matters; an interface that is wrong is wrong with every manager.
+    let (cable, manager) = FABRIC.split_at(1);
+    if let Some(cause) = [cable, INTERFACE, manager].into_iter().find_map(|causes| cause(causes, nodes)) {
+        return cause;
     }
     format!(
         "firewall: interface and subnet manager are as they should be on both ends; look whether {} or {} drops ICMP on {} (`nft list ruleset`), then at the switch",
@@ -123,6 +142,7 @@ mod tests {
         let next = |checks: Vec<Check>| ping(&silent, (&node(checks), &port()), (&node(vec![]), &port()), "p").next;
         assert!(next(vec![failed("subnet-manager"), failed("mtu")]).starts_with("interface"));
         assert!(next(vec![failed("subnet-manager")]).starts_with("subnet manager"));
+        assert!(next(vec![failed("port-state"), failed("mtu"), failed("physical-state")]).starts_with("cable"));
         assert!(next(vec![]).starts_with("firewall"));
     }
 }

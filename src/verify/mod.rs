@@ -6,6 +6,7 @@
 pub mod checks;
 pub mod cluster;
 pub mod judge;
+mod managers;
 pub mod memlock;
 pub mod model;
 pub mod pairs;

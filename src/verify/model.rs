@@ -128,6 +128,16 @@ pub struct PairReport {
     pub measured: Vec<Measured>,
 }
 
+/// What was found of one fabric as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FabricReport {
+    /// The fabric.
+    pub fabric: Label,
+    /// Its subnet managers.
+    pub checks: Vec<Check>,
+}
+
 /// The whole report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -138,6 +148,8 @@ pub struct Report {
     pub thresholds: Vec<String>,
     /// Node by node.
     pub nodes: Vec<NodeChecks>,
+    /// Fabric by fabric.
+    pub fabrics: Vec<FabricReport>,
     /// Pair by pair.
     pub pairs: Vec<PairReport>,
     /// Nodes that could not be asked, each with why.
@@ -160,6 +172,7 @@ impl Report {
     /// All checks, nodes first.
     pub fn checks(&self) -> impl Iterator<Item = &Check> {
         let nodes = self.nodes.iter().flat_map(|node| &node.checks);
+        let nodes = nodes.chain(self.fabrics.iter().flat_map(|fabric| &fabric.checks));
         nodes.chain(self.pairs.iter().flat_map(|pair| &pair.checks))
     }
 }

@@ -32,6 +32,9 @@ pub fn render(report: &Report, all: bool) -> String {
     for node in &report.nodes {
         section(&mut out, node.node.as_str(), &node.checks, all);
     }
+    for fabric in &report.fabrics {
+        section(&mut out, &format!("fabric {}", fabric.fabric), &fabric.checks, all);
+    }
     for pair in &report.pairs {
         section(&mut out, &format!("{} -> {} on {}", pair.from, pair.to, pair.network), &pair.checks, all);
     }

@@ -21,7 +21,7 @@ use nix::unistd::{UnlinkatFlags, fsync, symlinkat, unlinkat};
 
 use self::folder::{Folder, Root};
 use crate::machine::MachineError;
-use crate::state::{Blobs, FilePath, Object, State};
+use crate::state::{Blobs, FilePath, OPENSM_FOLDER, Object, State};
 
 /// The files of a host or of an image.
 pub(super) struct Files {
@@ -86,7 +86,16 @@ impl Files {
         });
         match removed {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other,
+            other => other.map(|()| self.leave_own_folder(path)),
+        }
+    }
+
+    /// The folder that is selvedge's alone goes with its last file; the kernel keeps one that is not empty.
+    fn leave_own_folder(&self, path: &FilePath) {
+        let folder = path.as_str().starts_with(OPENSM_FOLDER).then(|| OPENSM_FOLDER.trim_end_matches('/'));
+        let Some(folder) = folder.and_then(|folder| folder.parse::<FilePath>().ok()) else { return };
+        if let Ok((above, name)) = self.root.folder_of(&folder) {
+            let _ = unlinkat(&above, name, UnlinkatFlags::RemoveDir);
         }
     }
 }

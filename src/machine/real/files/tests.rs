@@ -55,6 +55,24 @@ fn what_is_written_is_what_is_seen() {
 }
 
 #[test]
+fn the_folder_that_is_ours_alone_goes_with_its_last_file() {
+    let image = Image::new();
+    let [conf, partitions, shared] =
+        ["compute.conf", "compute.partitions.conf", "../cluster.toml"].map(|name| format!("{OPENSM_FOLDER}{name}"));
+    let shared = shared.replace("opensm/../", "");
+    for path in [&conf, &partitions, &shared] {
+        image.write(path, "a", 0o644).unwrap();
+    }
+    let remove = |path: &str| image.files.perform(&path_of(path), &State::Absent, &Blobs::default()).unwrap();
+    remove(&conf);
+    assert!(image.at(&partitions).exists());
+    remove(&partitions);
+    assert!(!image.at(OPENSM_FOLDER.trim_end_matches('/')).exists());
+    remove(&shared);
+    assert!(image.at("/etc/selvedge").exists(), "the spec's folder is the site's");
+}
+
+#[test]
 fn content_is_kept_by_its_digest() {
     let image = Image::new();
     image.write("/a", "text", 0o644).unwrap();
