@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::rc::Rc;
 
@@ -118,6 +119,9 @@ impl Log for FatedLog {
         self.0.append(record)?;
         if self.1.step() { Err(std::io::Error::other("injected")) } else { Ok(()) }
     }
+    fn abandon(&mut self) {
+        self.0.abandon();
+    }
     fn recall(&mut self, digest: &Digest) -> std::io::Result<Vec<u8>> {
         self.0.recall(digest)
     }
@@ -134,7 +138,7 @@ fn run_fated(
     machine: &mut SimMachine,
     store: &Store,
     desired: &Desired,
-    options: &Options,
+    options: &Options<'_>,
     fate: &Fate,
 ) -> Result<Applied, ApplyError> {
     let owned = store.owned().unwrap();
@@ -142,7 +146,7 @@ fn run_fated(
     desired.blobs.extend(store.origins(&owned));
     let mut open = || -> std::io::Result<Box<dyn Log>> { Ok(Box::new(FatedLog(store.begin()?, fate.clone()))) };
     let mut desire = |_: &mut Fated<'_>| Ok(desired.clone());
-    apply(&mut Fated(machine, fate.clone()), &mut desire, &owned, options, &mut open, &mut |_| {})
+    apply(&mut Fated(machine, fate.clone()), &mut desire, &owned, options, &mut open, &mut |_| ControlFlow::Continue(()))
 }
 
 fn store() -> (tempfile::TempDir, Store) {
@@ -257,7 +261,7 @@ fn an_unconfirmed_apply_is_undone_and_a_confirmed_one_stays() {
     let (_folder, store) = store();
     let mut machine = machine();
     let before = machine.clone();
-    let options = Options { confirm_by: Some(100), ..Options::default() };
+    let options = Options { confirm: Some(&|_| Ok(100)), ..Options::default() };
     run(&mut machine, &store, &quickstart(), &options).unwrap();
     let after = machine.clone();
     assert_eq!(recover(&mut machine, &store, When::Running, 99).unwrap(), Recovered::Awaiting(100));
@@ -279,7 +283,7 @@ fn a_protected_link_is_not_disturbed_without_a_way_back() {
     let (_folder, store) = store();
     let mut machine = machine();
     let protected = vec![crate::plan::Protected { link: ib0(), carries: "the default route".into() }];
-    let error = run(&mut machine, &store, &quickstart(), &Options { protected, confirm_by: None }).unwrap_err();
+    let error = run(&mut machine, &store, &quickstart(), &Options { protected, confirm: None }).unwrap_err();
     assert!(error.to_string().contains("--confirm"), "{error}");
     assert!(store.last().unwrap().is_none());
 }
