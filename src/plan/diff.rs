@@ -17,7 +17,10 @@ use crate::state::{Change, ConfigSystem, Object, Owned, Reason, State, States};
 pub fn diff(desired: &Desired, observed: &States, owned: &Owned) -> Vec<Change> {
     let wanted = desired.items.iter().map(|(object, wanted)| change(object, wanted, observed));
     let left = owned.0.iter().filter(|(object, origin)| {
-        desired.deferred.is_empty() && !desired.items.contains_key(object) && !follows_its_link(object, &origin.state) && !stays(object)
+        desired.deferred.is_empty()
+            && !desired.items.contains_key(object)
+            && !follows_its_link(object, &origin.state)
+            && !stays(object)
     });
     let returned = left.map(|(object, origin)| {
         let back =
