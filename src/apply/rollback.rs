@@ -111,9 +111,8 @@ fn steps(way_back: &WayBack<'_>, observed: &States, stale: &BTreeSet<ConfigSyste
         let ConfigSystem::Unit(name) = system else { return false };
         changes.iter().any(|change| change.object == Object::Unit { name: name.clone() })
     };
-    let is_there = |system: &ConfigSystem| {
-        changes.iter().any(|change| change.object == Object::Reload { system: system.clone() })
-    };
+    let is_there =
+        |system: &ConfigSystem| changes.iter().any(|change| change.object == Object::Reload { system: system.clone() });
     let missing: Vec<ConfigSystem> =
         stale.iter().filter(|system| !is_there(system) && !starts(system)).cloned().collect();
     changes.extend(reloads(missing));

@@ -27,7 +27,12 @@ pub(crate) fn over_ib0() {
     let before = mode();
     let apply = "selvedge apply /root/datagram.toml";
     // sudo drops SSH_CONNECTION; a new session has no terminal; an empty environment has nothing.
-    for way in [apply.to_owned(), format!("sudo -n {apply}"), format!("setsid -w {apply}"), format!("env -i /usr/local/bin/{apply}")] {
+    for way in [
+        apply.to_owned(),
+        format!("sudo -n {apply}"),
+        format!("setsid -w {apply}"),
+        format!("env -i /usr/local/bin/{apply}"),
+    ] {
         eprintln!("      {way}");
         through_the_fabric(&way).exits(1).says("ib0 carries this SSH connection from 10.0.0.1").says("--confirm");
         assert_eq!(mode(), before, "{way}");

@@ -9,7 +9,9 @@ fn remote(arguments: &[&str]) -> Output {
 }
 
 fn wait_until_undone(seconds: u64) {
-    until("the node undoes it", seconds, || sh("ls /var/lib/selvedge/journal").lines().all(|name| name.ends_with(".done")));
+    until("the node undoes it", seconds, || {
+        sh("ls /var/lib/selvedge/journal").lines().all(|name| name.ends_with(".done"))
+    });
 }
 
 pub(crate) fn rollback_by_hand() {
@@ -31,7 +33,10 @@ pub(crate) fn timer() {
     ok(NODE, "selvedge apply /root/lab.toml --confirm 20");
     // The time to confirm starts with the last change.
     let waiting = sh("ip -br address show ib0; selvedge apply /root/lab.toml 2>&1; echo $?");
-    assert!(waiting.contains("10.0.0.1/16") && waiting.contains("`selvedge confirm` or `selvedge rollback`"), "{waiting}");
+    assert!(
+        waiting.contains("10.0.0.1/16") && waiting.contains("`selvedge confirm` or `selvedge rollback`"),
+        "{waiting}"
+    );
     // Whoever sets the clock back does not win time.
     ok(NODE, "date -s '-1 hour'");
     wait_until_undone(120);

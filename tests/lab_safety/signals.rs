@@ -27,7 +27,10 @@ pub(crate) fn on_the_node() {
     // The terminal goes away: the kernel sends SIGHUP, and nobody reads what is written.
     let mut lost = Command::new("ssh");
     let script = ". /root/node.sh; slowly selvedge apply /root/light.toml";
-    lost.args(["-tt", "-F", ssh_config(), NODE, script]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    lost.args(["-tt", "-F", ssh_config(), NODE, script])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     kill_after_three(lost);
     sh("until_ended");
     expect("selvedge drift /root/light.toml", 0, "");
@@ -40,7 +43,10 @@ pub(crate) fn lost_controller() {
     prepared(NODE);
     let mut lost = Command::new(binary());
     // A selvedge on the node that is slow, for the time to lose it in.
-    ok(NODE, "printf '#!/bin/bash\\n. /root/node.sh\\nslowly selvedge \"$@\"\\n' >/usr/local/bin/slow; chmod +x /usr/local/bin/slow");
+    ok(
+        NODE,
+        "printf '#!/bin/bash\\n. /root/node.sh\\nslowly selvedge \"$@\"\\n' >/usr/local/bin/slow; chmod +x /usr/local/bin/slow",
+    );
     let spec = here("examples/lab.toml");
     lost.args(["apply", &spec, "--node", NODE, "--program", "/usr/local/bin/slow", "--ssh-config", ssh_config()]);
     lost.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -19,7 +19,8 @@ pub(super) fn has_bus() -> bool {
 /// The states of `units`.
 pub(super) fn observe(units: &[&UnitName]) -> BTreeMap<Object, State> {
     let names = units.iter().map(|name| name.as_str());
-    let arguments: Vec<&str> = ["show", "--property=Id,ActiveState,SubState,Job", "--"].into_iter().chain(names).collect();
+    let arguments: Vec<&str> =
+        ["show", "--property=Id,ActiveState,SubState,Job", "--"].into_iter().chain(names).collect();
     match program::run("systemctl", &arguments) {
         Ok(shown) => states(units, &shown),
         Err(error) => systemd::unseen(units, &error.to_string()),

@@ -167,7 +167,9 @@ impl Live {
             return early::observe(units);
         }
         let found = self.bus().and_then(|bus| systemd::observe(bus, units));
-        found.inspect_err(|error| self.drop_lost(error)).unwrap_or_else(|error| systemd::unseen(units, &error.to_string()))
+        found
+            .inspect_err(|error| self.drop_lost(error))
+            .unwrap_or_else(|error| systemd::unseen(units, &error.to_string()))
     }
 
     fn runtime(&mut self) -> Result<Arc<Runtime>, MachineError> {
