@@ -42,6 +42,9 @@ pub(super) fn perform(name: &UnitName, after: &State) -> Result<(), MachineError
 
 /// Restarts a unit if it runs.
 pub(super) fn restart(name: &UnitName) -> Result<(), MachineError> {
+    if !is_active(name.as_str()) {
+        return Ok(());
+    }
     program::run("systemctl", &["try-restart", "--", name.as_str()]).map(drop)
 }
 

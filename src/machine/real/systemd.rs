@@ -60,6 +60,11 @@ pub(super) fn perform(bus: &Bus, name: &UnitName, before: &State, after: &State)
 
 /// Restarts a unit if it runs.
 pub(super) fn restart(bus: &Bus, name: &UnitName) -> Result<(), MachineError> {
+    let listed = bus.runtime.block_on(list(bus, &[name]))?;
+    // A unit whose file is gone is refused even what would be nothing to do.
+    if listed.values().all(|state| matches!(state, Some(State::Stopped | State::Failed))) {
+        return Ok(());
+    }
     run_job(bus, "TryRestartUnit", name, "restart")
 }
 
