@@ -22,7 +22,7 @@ use lab_support::{fresh, here, lab, ok, run, spec, ssh, trial, up};
 /// The node that most of it happens on.
 const NODE: &str = "node01";
 
-/// Two nodes would cost twice the time: here only the last trials need the second.
+/// Only the last trial needs the second node.
 fn main() -> ExitCode {
     run(vec![
         trial("a_killed_apply_ends_as_before_or_as_after", inject::kills),
