@@ -66,8 +66,8 @@ pub(crate) fn kills() {
         let Moment { call, nth, line } = moment;
         eprintln!("      SIGKILL at {call} {nth}: {line:.100}");
         let inject = format!("strace -f -qq -o /dev/null -e trace={call} -e inject={call}:signal=KILL:when={nth}");
-        let killed = ssh(NODE, &format!("{inject} selvedge apply /root/light.toml"));
-        assert_eq!(killed.code, 137, "{}{}", killed.stdout, killed.stderr);
+        // strace dies of what its child died of, and the shell says 137.
+        expect(&format!("{inject} selvedge apply /root/light.toml; echo ended with $?"), 0, "ended with 137");
         let found = sh("selvedge recover >/dev/null && snapshot");
         if found.contains("10.0.0.1") {
             // After its last record: all of it, and nothing more to do.
