@@ -10,6 +10,7 @@ use super::journal::Record;
 use super::log::Log;
 use crate::machine::Machine;
 use crate::plan::{diff_back, order, readers, reloads};
+use crate::rdma::IpoibMode;
 use crate::state::{Blobs, Change, ConfigSystem, Object, State, States};
 
 /// Enough for what one restored object brings with it.
@@ -78,7 +79,7 @@ fn restore<M: Machine>(machine: &mut M, way_back: &WayBack<'_>, blobs: &Blobs) -
     let mut failures = Vec::new();
     let mut left = Vec::new();
     machine.refresh(&scope);
-    for _ in 0..MAX_ROUNDS {
+    for round in 0..MAX_ROUNDS {
         let observed = match machine.observe(&scope) {
             Ok(observed) => observed.states,
             Err(error) => {
@@ -86,7 +87,10 @@ fn restore<M: Machine>(machine: &mut M, way_back: &WayBack<'_>, blobs: &Blobs) -
                 continue;
             }
         };
-        let changes = steps(way_back, &observed, &stale);
+        let mut changes = steps(way_back, &observed, &stale);
+        if round > 0 {
+            changes.retain(|change| !is_cut_by_the_fabric(change, way_back.before));
+        }
         if changes.is_empty() {
             return Vec::new();
         }
@@ -117,6 +121,20 @@ fn steps(way_back: &WayBack<'_>, observed: &States, stale: &BTreeSet<ConfigSyste
         stale.iter().filter(|system| !is_there(system) && !starts(system)).cloned().collect();
     changes.extend(reloads(missing));
     order(changes)
+}
+
+/// Whether a datagram MTU was set and then cut to the one of the multicast groups.
+///
+/// The kernel keeps their MTU from the moment the link first joined one, also when no subnet manager is left: a
+/// larger one from before that moment can be asked for again, and does not come back until `ib_ipoib` is loaded anew.
+fn is_cut_by_the_fabric(change: &Change, before: &States) -> bool {
+    let (Object::LinkMtu { link }, State::Mtu { bytes: found }, State::Mtu { bytes: asked }) =
+        (&change.object, &change.before, &change.after)
+    else {
+        return false;
+    };
+    let mode = before.get(&Object::LinkMode { link: link.clone() });
+    mode == State::Mode { mode: IpoibMode::Datagram } && found < asked
 }
 
 /// Keeps book of the programs that have not read their files since these last changed.

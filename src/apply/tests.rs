@@ -524,3 +524,16 @@ fn a_journal_that_never_began_leaves_nothing() {
     assert_eq!(machine, before);
     assert_eq!(std::fs::read_dir(folder.path().join("selvedge/journal")).unwrap().count(), 0);
 }
+
+#[test]
+fn a_datagram_mtu_that_the_fabric_cuts_is_no_failed_rollback() {
+    let (_folder, store) = store();
+    let mut machine = machine();
+    run(&mut machine, &store, &wanted(IpoibMode::Datagram, 2044, "10.0.0.1/16", "a"), &Options::default()).unwrap();
+    // As it is before the link has joined a multicast group.
+    machine.links.get_mut(&ib0()).unwrap().mtu = 4092;
+    run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
+    assert_eq!(undo_last(&mut machine, &store).unwrap(), Rollback::Done);
+    let link = &machine.links[&ib0()];
+    assert_eq!((link.mode, link.mtu), (IpoibMode::Datagram, 2044));
+}

@@ -46,9 +46,18 @@ fn moments() -> Vec<Moment> {
     moments[first - 1..(last + 3).min(moments.len())].to_vec()
 }
 
-fn spread<T: Clone>(all: &[T], count: usize) -> Vec<T> {
-    let count = count.min(all.len()).max(2);
-    (0..count).map(|index| all[index * (all.len() - 1) / (count - 1)].clone()).collect()
+/// Moments all over the apply; of those close together, one of the call that was chosen least.
+fn spread(all: &[Moment], count: usize) -> Vec<Moment> {
+    let count = count.clamp(2, all.len());
+    let mut chosen: Vec<Moment> = Vec::new();
+    for index in 0..count {
+        let place = index * (all.len() - 1) / (count - 1);
+        let near = &all[place.saturating_sub(3)..(place + 4).min(all.len())];
+        let uses = |call: &str| chosen.iter().filter(|moment| moment.call == call).count();
+        let Some(moment) = near.iter().min_by_key(|moment| uses(&moment.call)) else { continue };
+        chosen.push(moment.clone());
+    }
+    chosen
 }
 
 fn count() -> usize {
