@@ -1,10 +1,11 @@
 //! Makes the changes, reads each back, and goes back when one fails.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 use super::journal::{FORMAT, Record};
 use super::log::Log;
-use super::rollback::{When, roll_back};
+use super::rollback::{WayBack, When, roll_back};
 use super::{ApplyError, Cause};
 use crate::machine::{Machine, MachineError};
 use crate::name::IfName;
@@ -15,13 +16,18 @@ use crate::state::{Change, Object, Observed, Origin, Owned, State, States};
 const MAX_ROUNDS: usize = 6;
 
 /// How an apply is to be done.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
+#[derive(Clone, Default)]
+pub struct Options<'a> {
     /// Links that must not be disturbed.
     pub protected: Vec<Protected>,
-    /// Disturb them all the same, since all is undone unless confirmed by then (seconds since the epoch).
-    pub confirm_by: Option<u64>,
+    /// Disturb them all the same, since all is undone unless it is confirmed.
+    pub confirm: Option<Confirm<'a>>,
 }
+
+/// Sees to it that the transaction whose journal is at a place is undone unless confirmed.
+///
+/// Asked once all changes hold, so that the time to confirm starts then. Gives the deadline, seconds since the epoch.
+pub type Confirm<'a> = &'a dyn Fn(&str) -> std::io::Result<u64>;
 
 /// What an apply did.
 #[derive(Debug)]
@@ -32,6 +38,8 @@ pub struct Applied {
     pub notes: Vec<String>,
     /// What could not be resolved even after the changes.
     pub deferred: Vec<Deferred>,
+    /// Undone unless confirmed by then, seconds since the epoch.
+    pub confirm_by: Option<u64>,
 }
 
 /// Works out what is wanted. Asked again after each round, since a change can bring new facts.
@@ -40,7 +48,10 @@ pub type Desire<'a, M> = &'a mut dyn FnMut(&mut M) -> Result<Desired, Box<dyn st
 /// Opens the journal. Asked for only when there is something to change.
 pub type OpenLog<'a> = &'a mut dyn FnMut() -> std::io::Result<Box<dyn Log>>;
 
-/// Brings `machine` to what is desired, or leaves it as it was. `watch` sees each change before it is made.
+/// Sees each change before it is made, and can stop the apply there, saying why.
+pub type Watch<'a> = &'a mut dyn FnMut(&Change) -> ControlFlow<String>;
+
+/// Brings `machine` to what is desired, or leaves it as it was.
 ///
 /// # Errors
 /// [`ApplyError`], after a rollback where something had been changed.
@@ -48,48 +59,63 @@ pub fn apply<M: Machine>(
     machine: &mut M,
     desire: Desire<'_, M>,
     owned: &Owned,
-    options: &Options,
+    options: &Options<'_>,
     open_log: OpenLog<'_>,
-    watch: &mut dyn FnMut(&Change),
+    watch: Watch<'_>,
 ) -> Result<Applied, ApplyError> {
     let desired = desire(machine).map_err(Cause::Desire)?;
     let observed = machine.observe(&desired.scope(owned)).map_err(Cause::Observe)?;
     let changes = desired.changes(&observed, owned);
     if changes.is_empty() {
-        return Ok(Applied { changes, notes: desired.notes, deferred: desired.deferred });
+        return Ok(Applied { changes, notes: desired.notes, deferred: desired.deferred, confirm_by: None });
     }
     check(&changes, options)?;
     let links = machine.links().map_err(Cause::Observe)?;
     let mut log = open_log().map_err(Cause::Journal)?;
-    let mut run = Run { machine, log: &mut *log, options, owned, links, before: States::default(), made: Vec::new() };
-    run.begin(&observed).map_err(Cause::Journal)?;
+    let mut run = Run {
+        machine,
+        log: &mut *log,
+        options,
+        owned,
+        links,
+        before: States::default(),
+        announced: BTreeSet::new(),
+        made: Vec::new(),
+    };
+    if let Err(error) = run.begin(&observed) {
+        run.log.abandon();
+        return Err(Cause::Journal(error).into());
+    }
     let made = run.rounds(desired, changes, desire, watch).and_then(|desired| run.end(desired));
     made.map_err(|cause| {
-        let rollback = roll_back(run.machine, run.log, &run.before, &cause.to_string(), When::Running);
+        let way_back = WayBack { before: &run.before, touched: &run.announced, when: When::Running };
+        let rollback = roll_back(run.machine, run.log, &way_back, &cause.to_string());
         ApplyError { cause: Box::new(cause), rollback }
     })
 }
 
 /// What must be sure before a change: that it can be undone, and that it cuts nothing off.
-fn check(changes: &[Change], options: &Options) -> Result<(), Cause> {
+fn check(changes: &[Change], options: &Options<'_>) -> Result<(), Cause> {
     for change in changes {
         if let (State::Unknown { why }, false) = (&change.before, matches!(change.object, Object::Reload { .. })) {
             return Err(Cause::BeforeUnknown { object: change.object.clone(), why: why.clone() });
         }
     }
     let refusals = guard(changes, &options.protected);
-    if refusals.is_empty() || options.confirm_by.is_some() { Ok(()) } else { Err(Cause::CutsOwnBranch(refusals)) }
+    if refusals.is_empty() || options.confirm.is_some() { Ok(()) } else { Err(Cause::CutsOwnBranch(refusals)) }
 }
 
 struct Run<'a, M> {
     machine: &'a mut M,
     log: &'a mut dyn Log,
-    options: &'a Options,
+    options: &'a Options<'a>,
     owned: &'a Owned,
     /// The links that existed at the start.
     links: BTreeSet<IfName>,
     /// The states to go back to.
     before: States,
+    /// The objects whose change was announced in the journal, made or not.
+    announced: BTreeSet<Object>,
     made: Vec<Change>,
 }
 
@@ -110,11 +136,13 @@ impl<M: Machine> Run<'_, M> {
         mut desired: Desired,
         mut changes: Vec<Change>,
         desire: Desire<'_, M>,
-        watch: &mut dyn FnMut(&Change),
+        watch: Watch<'_>,
     ) -> Result<Desired, Cause> {
         for _ in 0..MAX_ROUNDS {
             for change in changes {
-                watch(&change);
+                if let ControlFlow::Break(why) = watch(&change) {
+                    return Err(Cause::Stopped { why });
+                }
                 self.make(&desired, change)?;
             }
             desired = desire(self.machine).map_err(Cause::Desire)?;
@@ -150,6 +178,7 @@ impl<M: Machine> Run<'_, M> {
             self.machine.require(condition).map_err(refused)?;
         }
         self.log.append(&Record::Doing { change: change.clone() }).map_err(Cause::Journal)?;
+        self.announced.insert(change.object.clone());
         self.machine.perform(&change, &desired.blobs).map_err(refused)?;
         if !matches!(change.object, Object::Reload { .. }) {
             let observed = self.machine.observe(std::slice::from_ref(&change.object)).map_err(refused)?;
@@ -165,12 +194,17 @@ impl<M: Machine> Run<'_, M> {
 
     fn end(&mut self, desired: Desired) -> Result<Applied, Cause> {
         let owned = own(self.owned, &desired, &self.made, &self.before);
-        let record = match self.options.confirm_by {
+        let confirm_by = match self.options.confirm {
+            Some(confirm) => Some(confirm(&self.log.place()).map_err(Cause::Timer)?),
+            None => None,
+        };
+        let record = match confirm_by {
             Some(deadline) => Record::AwaitingConfirm { deadline, owned },
             None => Record::Committed { owned },
         };
         self.log.append(&record).map_err(Cause::Journal)?;
-        Ok(Applied { changes: std::mem::take(&mut self.made), notes: desired.notes, deferred: desired.deferred })
+        let changes = std::mem::take(&mut self.made);
+        Ok(Applied { changes, notes: desired.notes, deferred: desired.deferred, confirm_by })
     }
 }
 

@@ -41,6 +41,15 @@ pub enum Cause {
     /// The journal cannot be written.
     #[error("cannot write the journal: {0}")]
     Journal(#[source] std::io::Error),
+    /// The timer that would undo it cannot be set.
+    #[error("cannot have it undone unless confirmed: {0}")]
+    Timer(#[source] std::io::Error),
+    /// It was told to stop before it was complete.
+    #[error("stopped by {why}")]
+    Stopped {
+        /// By what: "SIGINT".
+        why: String,
+    },
     /// A change failed.
     #[error("{change}: {source}")]
     Change {

@@ -19,6 +19,9 @@ pub trait Log {
     /// When it cannot be written.
     fn append(&mut self, record: &Record) -> io::Result<()>;
 
+    /// Leaves no trace of a journal whose first record could not be written.
+    fn abandon(&mut self);
+
     /// Reads kept contents back.
     ///
     /// # Errors

@@ -15,5 +15,5 @@ pub mod store;
 #[cfg(test)]
 mod tests;
 
-pub use engine::{Applied, Options, apply};
+pub use engine::{Applied, Confirm, Options, Watch, apply};
 pub use error::{ApplyError, Cause, Rollback};

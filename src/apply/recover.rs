@@ -3,8 +3,8 @@
 use thiserror::Error;
 
 use super::Rollback;
-use super::journal::{Phase, Record};
-use super::rollback::{When, roll_back};
+use super::journal::{Phase, Record, Transaction};
+use super::rollback::{WayBack, When, roll_back};
 use super::store::{Last, Store, StoreError};
 use crate::machine::Machine;
 
@@ -38,9 +38,28 @@ pub enum UndoError {
 /// # Errors
 /// When the store cannot be used.
 pub fn recover<M: Machine>(machine: &mut M, store: &Store, when: When, now: u64) -> Result<Recovered, StoreError> {
+    recover_last(machine, store, when, |_, deadline| now < deadline)
+}
+
+/// The same, when the time to confirm the transaction number `due` is over.
+///
+/// The timer that says so is not misled when somebody sets the clock; the deadline in the journal would be.
+///
+/// # Errors
+/// When the store cannot be used.
+pub fn recover_due<M: Machine>(machine: &mut M, store: &Store, due: u64) -> Result<Recovered, StoreError> {
+    recover_last(machine, store, When::Running, |last, _| last.number() != Some(due))
+}
+
+fn recover_last<M: Machine>(
+    machine: &mut M,
+    store: &Store,
+    when: When,
+    has_time: impl FnOnce(&Last, u64) -> bool,
+) -> Result<Recovered, StoreError> {
     let Some(last) = store.last()? else { return Ok(Recovered::Nothing) };
     let cause = match last.transaction.phase {
-        Phase::AwaitingConfirm { deadline } if when == When::Running && now < deadline => {
+        Phase::AwaitingConfirm { deadline } if when == When::Running && has_time(&last, deadline) => {
             return Ok(Recovered::Awaiting(deadline));
         }
         Phase::AwaitingConfirm { .. } if when == When::Boot => "not confirmed before the node was restarted",
@@ -90,5 +109,7 @@ fn undo<M: Machine>(
     when: When,
 ) -> Result<Rollback, StoreError> {
     let mut log = store.reopen(last)?;
-    Ok(roll_back(machine, &mut *log, &last.transaction.before, cause, when))
+    let Transaction { before, changes, .. } = &last.transaction;
+    let touched = changes.iter().map(|change| change.object.clone()).collect();
+    Ok(roll_back(machine, &mut *log, &WayBack { before, touched: &touched, when }, cause))
 }

@@ -10,15 +10,18 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::{FallocateFlags, FcntlArg, FdFlag, Flock, FlockArg, fallocate, fcntl};
 use thiserror::Error;
 
-use super::journal::{Phase, Record, Transaction};
+use super::journal::{FORMAT, Phase, Record, Transaction};
 use super::log::Log;
 use crate::state::{Blobs, Digest, Owned, State};
 
 /// Ended journals that are kept, so that the recent past can be read.
 const KEPT_JOURNALS: usize = 20;
+
+/// Room kept on the disk behind each record, bytes: a rollback can write its own even when the disk is full.
+const RESERVE_BYTES: i64 = 4096;
 
 /// The journals of one machine.
 #[derive(Debug)]
@@ -47,6 +50,20 @@ pub enum StoreError {
         /// What the parser said.
         source: serde_json::Error,
     },
+    /// A newer version wrote it.
+    #[error(
+        "{path} was written by selvedge {selvedge} in journal format {format}, and this is {} with format {FORMAT}; \
+         use that version, or move the file away to go on without it",
+        env!("CARGO_PKG_VERSION")
+    )]
+    Newer {
+        /// The journal.
+        path: PathBuf,
+        /// The version that wrote it.
+        selvedge: String,
+        /// Its format.
+        format: u64,
+    },
     /// Another selvedge is at work on this machine.
     #[error("another selvedge is changing this machine now (it holds {0}); wait for it to end")]
     Busy(PathBuf),
@@ -63,6 +80,20 @@ pub struct Last {
     pub path: PathBuf,
     /// What it says.
     pub transaction: Transaction,
+}
+
+impl Last {
+    /// The transaction's number.
+    #[must_use]
+    pub fn number(&self) -> Option<u64> {
+        number(&self.path)
+    }
+}
+
+/// The number of the transaction whose journal is at `place`.
+#[must_use]
+pub fn number_at(place: &str) -> Option<u64> {
+    number(Path::new(place))
 }
 
 impl Store {
@@ -94,7 +125,12 @@ impl Store {
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
         let file = file.map_err(at(&path))?;
         match Flock::lock(file, how) {
-            Ok(lock) => Ok(Lock(lock)),
+            // Inherited by the programs that are run: should this process be killed, a modprobe
+            // that it left behind still changes this machine, and keeps the others out until it ends.
+            Ok(lock) => match fcntl(&*lock, FcntlArg::F_SETFD(FdFlag::empty())) {
+                Ok(_) => Ok(Lock(lock)),
+                Err(errno) => Err(at(&path)(errno.into())),
+            },
             Err((_, Errno::EWOULDBLOCK)) => Err(StoreError::Busy(path)),
             Err((_, errno)) => Err(at(&path)(errno.into())),
         }
@@ -142,8 +178,12 @@ impl Store {
         let number = journals.last().and_then(|path| number(path)).map_or(1, |last| last + 1);
         let path = self.folder.join("journal").join(format!("{number:08}.open"));
         let file = OpenOptions::new().create_new(true).append(true).mode(0o600).open(&path)?;
-        sync_folder(&path)?;
-        Ok(Box::new(Journal { blobs: self.folder.join("blobs"), path, file }))
+        let mut journal = Journal { blobs: self.folder.join("blobs"), path, file };
+        if let Err(error) = sync_folder(&journal.path) {
+            journal.abandon();
+            return Err(error);
+        }
+        Ok(Box::new(journal))
     }
 
     /// Opens the last journal to add to it.
@@ -249,16 +289,30 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> StoreError + '_ {
 
 /// Reads a journal. A last line without its newline was never finished and does not count.
 fn read_records(path: &Path) -> Result<Vec<Record>, StoreError> {
-    let text = fs::read_to_string(path).map_err(at(path))?;
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let parse = |(index, line): (usize, &str)| {
-        serde_json::from_str(line).map_err(|source| StoreError::Damaged {
-            path: path.to_owned(),
-            line: index + 1,
-            source,
-        })
-    };
-    whole.lines().enumerate().map(parse).collect()
+    let bytes = fs::read(path).map_err(at(path))?;
+    let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') else { return Ok(Vec::new()) };
+    let lines = bytes[..end].split(|byte| *byte == b'\n');
+    let records = lines.enumerate().map(|(index, line)| {
+        let damaged = |source| StoreError::Damaged { path: path.to_owned(), line: index + 1, source };
+        if index == 0
+            && let Some(newer) = newer(path, line)
+        {
+            return Err(newer);
+        }
+        serde_json::from_slice(line).map_err(damaged)
+    });
+    records.collect()
+}
+
+/// The error for a first record whose writer uses a format that this version does not know.
+fn newer(path: &Path, line: &[u8]) -> Option<StoreError> {
+    #[derive(serde::Deserialize)]
+    struct Writer {
+        format: u64,
+        selvedge: String,
+    }
+    let Writer { format, selvedge } = serde_json::from_slice(line).ok()?;
+    (format > u64::from(FORMAT)).then(|| StoreError::Newer { path: path.to_owned(), selvedge, format })
 }
 
 /// Cuts off a last line that was never finished, so that the next record starts on a line of its own.
@@ -288,6 +342,28 @@ struct Journal {
     file: File,
 }
 
+impl Journal {
+    /// Room for a record and for those of a rollback after it. A file system that cannot keep room is no fault.
+    fn reserve(&self, end: u64, record: usize) -> io::Result<()> {
+        let (Ok(end), Ok(record)) = (i64::try_from(end), i64::try_from(record)) else { return Ok(()) };
+        match fallocate(&self.file, FallocateFlags::FALLOC_FL_KEEP_SIZE, end, record + RESERVE_BYTES) {
+            Err(errno @ (Errno::ENOSPC | Errno::EDQUOT | Errno::EIO | Errno::EROFS)) => Err(errno.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the transaction is under way can be seen from the file's name.
+    fn name(&mut self, extension: &str) -> io::Result<()> {
+        let named = self.path.with_extension(extension);
+        if named == self.path {
+            return Ok(());
+        }
+        fs::rename(&self.path, &named)?;
+        self.path = named;
+        sync_folder(&self.path)
+    }
+}
+
 impl Log for Journal {
     fn keep(&mut self, blobs: &Blobs) -> io::Result<()> {
         for (digest, bytes) in blobs.iter() {
@@ -306,15 +382,30 @@ impl Log for Journal {
     fn append(&mut self, record: &Record) -> io::Result<()> {
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');
-        self.file.write_all(&line)?;
+        let end = self.file.metadata()?.len();
+        if !matches!(record, Record::RollingBack { .. } | Record::RolledBack | Record::RollbackFailed { .. }) {
+            self.reserve(end, line.len())?;
+        }
+        if let Err(error) = self.file.write_all(&line) {
+            // The next record must not begin in the middle of this one's line.
+            let _ = self.file.set_len(end);
+            return Err(error);
+        }
         self.file.sync_data()?;
+        if matches!(record, Record::RollingBack { .. }) {
+            self.name("open")?;
+        }
         if matches!(record, Record::Committed { .. } | Record::RolledBack) {
-            let done = self.path.with_extension("done");
-            fs::rename(&self.path, &done)?;
-            self.path = done;
-            sync_folder(&self.path)?;
+            self.name("done")?;
         }
         Ok(())
+    }
+
+    fn abandon(&mut self) {
+        // Best effort: a journal without a whole record says that nothing was changed.
+        if fs::remove_file(&self.path).is_ok() {
+            let _ = sync_folder(&self.path);
+        }
     }
 
     fn recall(&mut self, digest: &Digest) -> io::Result<Vec<u8>> {

@@ -1,6 +1,6 @@
 //! plan, drift, apply, confirm, rollback and recover: here, on an image, or on another node.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use super::args::{Apply, Elsewhere, OnNode, Reach, Recover};
@@ -54,7 +54,8 @@ pub(super) fn apply(args: &Apply) -> Outcome {
     let spec = read_spec(&on.spec.path)?;
     let mut watch = |change: &Change| {
         if std::io::stderr().is_terminal() {
-            eprintln!("{}", text::progress(change));
+            // A terminal that is gone must not stop the apply half way.
+            let _ = writeln!(std::io::stderr(), "{}", text::progress(change));
         }
     };
     let applied = match place(on)? {
@@ -77,7 +78,7 @@ pub(super) fn confirm(args: &Elsewhere) -> Outcome {
         Target::Here(_) => Session::live().confirm()?,
         Target::There(_) => simple(args, Request::Confirm {})?,
     }
-    println!("confirmed: the last apply stays");
+    say("confirmed: the last apply stays");
     Ok(exit::OK)
 }
 
@@ -91,20 +92,25 @@ pub(super) fn roll_back(args: &Elsewhere) -> Outcome {
         }
         Target::There(_) => simple(args, Request::RollBack {})?,
     }
-    println!("rolled back: the node is as it was before the last apply");
+    say("rolled back: the node is as it was before the last apply");
     Ok(exit::OK)
 }
 
 pub(super) fn recover(args: &Recover) -> Outcome {
-    let when = if args.boot { When::Boot } else { When::Running };
-    match Session::live().recover(when)? {
+    let mut session = Session::live();
+    let recovered = match (args.due, args.boot) {
+        (Some(due), _) => session.recover_due(due)?,
+        (None, true) => session.recover(When::Boot)?,
+        (None, false) => session.recover(When::Running)?,
+    };
+    match recovered {
         Recovered::Nothing => Ok(exit::OK),
         Recovered::Awaiting(deadline) => {
-            println!("an apply waits for its confirmation until {deadline} (seconds since the epoch)");
+            say(&format!("an apply waits for its confirmation until {deadline} (seconds since the epoch)"));
             Ok(exit::OK)
         }
         Recovered::Undone(rollback) => {
-            println!("an apply that did not end, or was not confirmed, was undone: {rollback}");
+            say(&format!("an apply that did not end, or was not confirmed, was undone: {rollback}"));
             Ok(exit::of_rollback(&rollback))
         }
     }
@@ -157,4 +163,9 @@ fn simple(args: &Elsewhere, request: Request) -> Result<(), Stop> {
     let spec = args.spec.as_ref().map(|path| read_spec(path).and_then(|text| load(&text))).transpose()?;
     let mut remote = connect(&host, spec.as_ref(), &args.reach.ssh())?;
     remote_call(&mut remote, request, APPLY_DEADLINE, &mut |_| {}).map(|_| ())
+}
+
+/// A line for the reader. One who is gone by now does not change what was done.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
 }

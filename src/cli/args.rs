@@ -161,7 +161,7 @@ pub(crate) struct OnNode {
 pub(crate) struct Apply {
     #[command(flatten)]
     pub(crate) on: OnNode,
-    /// Undo everything unless `selvedge confirm` comes within so many seconds
+    /// Undo everything unless `selvedge confirm` comes within so many seconds after the last change
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(5..=86_400))]
     pub(crate) confirm: Option<u64>,
 }
@@ -171,6 +171,9 @@ pub(crate) struct Recover {
     /// At boot, before the network comes up
     #[arg(long)]
     pub(crate) boot: bool,
+    /// The time to confirm this transaction is over
+    #[arg(long, value_name = "NUMBER", conflicts_with = "boot")]
+    pub(crate) due: Option<u64>,
 }
 
 #[derive(Debug, Args)]

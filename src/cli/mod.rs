@@ -10,7 +10,7 @@ mod manager;
 mod text;
 mod verify;
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 use clap::Parser;
 
@@ -65,7 +65,8 @@ pub fn main() -> u8 {
     match run(arguments.command) {
         Ok(code) => code,
         Err(stop) => {
-            eprintln!("{}", stop.message);
+            // Nobody may be there to read it; the exit code says it too.
+            let _ = writeln!(std::io::stderr(), "{}", stop.message);
             stop.code
         }
     }
@@ -113,7 +114,6 @@ pub(crate) fn print<T: serde::Serialize>(
     report: &T,
     text: impl FnOnce() -> String,
 ) -> Result<(), Stop> {
-    use std::io::Write;
     let out = match format {
         args::Format::Text => text(),
         args::Format::Json => serde_json::to_string_pretty(report)

@@ -35,6 +35,13 @@ pub trait Machine {
     /// When the machine refuses, with what it said.
     fn perform(&mut self, change: &Change, blobs: &Blobs) -> Result<(), MachineError>;
 
+    /// Makes ready for a rollback: opens its connections anew, and removes what an interrupted write of `scope` left.
+    ///
+    /// Best effort: what matters of it shows when the states are looked at.
+    fn refresh(&mut self, scope: &[Object]) {
+        let _ = scope;
+    }
+
     /// Whether a condition holds now.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ pub mod remote;
 pub mod report;
 pub mod serve;
 pub mod session;
+mod signals;
 mod timer;
 
 pub use report::{ChangeReport, PlanReport};

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::protocol::{Call, Frame, MAX_LINE_BYTES, Reply, Request, VERSION};
 use super::session::Session;
+use super::signals::Held;
 use crate::apply::Rollback;
 use crate::exit;
 use crate::perf;
@@ -30,9 +31,12 @@ pub fn serve(session: &mut Session, input: impl BufRead, mut output: impl Write)
     send(&mut output, &Frame::Hello { protocol: VERSION, selvedge: env!("CARGO_PKG_VERSION").to_owned(), host })?;
     let mut workers = BTreeMap::new();
     let mut input = input;
+    let signals = Held::hold()?;
     loop {
         let mut line = Vec::new();
-        if input.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? == 0 {
+        // Only between calls may a signal end this process.
+        let read = signals.let_through(|| input.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line))?;
+        if read? == 0 {
             return Ok(());
         }
         let frame = match serde_json::from_slice::<Call>(&line) {

@@ -3,6 +3,7 @@
 //! A spec's text comes in, reports go out. The commands, the node's end of the
 //! protocol and the agent all call this.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,10 +11,12 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::report::{ChangeReport, PlanReport};
+use super::signals::Held;
+use super::timer;
 use crate::apply::recover::{self, Recovered, UndoError};
 use crate::apply::rollback::When;
-use crate::apply::store::{Store, StoreError};
-use crate::apply::{ApplyError, Options, Rollback, apply};
+use crate::apply::store::{Store, StoreError, number_at};
+use crate::apply::{ApplyError, Confirm, Options, Rollback, apply};
 use crate::compile::{CompileError, compile};
 use crate::facts::{Facts, FactsError, gather};
 use crate::intent::Intent;
@@ -92,6 +95,9 @@ pub enum SessionError {
     /// The fabric cannot be asked for its subnet managers.
     #[error(transparent)]
     Managers(#[from] crate::sm::umad::StatusError),
+    /// Signals cannot be held back.
+    #[error("cannot hold signals back while this machine is changed: {0}")]
+    Signals(#[source] std::io::Error),
     /// `--confirm` on an image.
     #[error("an image has nothing to undo in time: --confirm is for a running node")]
     ConfirmOnImage,
@@ -170,12 +176,21 @@ impl Session {
         if confirm.is_some() && !self.live {
             return Err(SessionError::ConfirmOnImage);
         }
+        let signals = Held::hold().map_err(SessionError::Signals)?;
         let _lock = self.store.lock()?;
         self.settle_the_last()?;
         let owned = self.store.owned()?;
         let facts = self.facts()?;
-        let confirm_by = confirm.map(|wait| now() + wait.as_secs());
-        let options = Options { protected: facts.protected.clone(), confirm_by };
+        let selvedge = std::env::current_exe().map(|path| path.to_string_lossy().into_owned());
+        let selvedge = || selvedge.as_ref().map_err(copy);
+        let wait = confirm.unwrap_or_default();
+        let await_confirmation = |place: &str| {
+            let number = number_at(place).ok_or_else(|| std::io::Error::other(format!("{place} has no number")))?;
+            timer::arm_for_unconfirmed(selvedge()?, wait, number)?;
+            Ok(now() + wait.as_secs())
+        };
+        let confirming = confirm.map(|_| &await_confirmation as Confirm<'_>);
+        let options = Options { protected: facts.protected.clone(), confirm: confirming };
         let Self { machine, store, root, .. } = self;
         let mut first = Some(facts);
         let mut desire = |_: &mut RealMachine| {
@@ -183,21 +198,31 @@ impl Session {
             let desired = resolve(&intent, &facts)?;
             Ok(with_origins(desired, store, &owned))
         };
-        let selvedge = std::env::current_exe();
         let mut open = || {
             if let Some(wait) = confirm {
-                super::timer::arm(&selvedge.as_ref().map_err(copy)?.to_string_lossy(), wait)?;
+                timer::arm_for_open(selvedge()?, wait)?;
             }
             store.begin()
         };
-        let applied = apply(machine, &mut desire, &owned, &options, &mut open, watch)?;
-        if !applied.changes.is_empty() {
-            self.store.prune()?;
+        let mut watch = |change: &Change| {
+            watch(change);
+            match signals.asked_to_stop() {
+                Some(signal) => ControlFlow::Break(signal.as_str().to_owned()),
+                None => ControlFlow::Continue(()),
+            }
+        };
+        let applied = apply(machine, &mut desire, &owned, &options, &mut open, &mut watch)?;
+        let mut notes = applied.notes;
+        if !applied.changes.is_empty()
+            && let Err(error) = self.store.prune()
+        {
+            // The apply stands all the same.
+            notes.push(format!("old journals were not removed: {error}"));
         }
         let report = |change| ChangeReport { change, diff: None };
-        let confirm_by = confirm_by.filter(|_| !applied.changes.is_empty());
         let changes = applied.changes.into_iter().map(report).collect();
-        Ok(PlanReport { node: intent.host, changes, deferred: applied.deferred, notes: applied.notes, confirm_by })
+        let (deferred, confirm_by) = (applied.deferred, applied.confirm_by);
+        Ok(PlanReport { node: intent.host, changes, deferred, notes, confirm_by })
     }
 
     /// Looks whether this host is as the spec says.
@@ -259,6 +284,7 @@ impl Session {
     /// # Errors
     /// When there is none, or it was undone already.
     pub fn roll_back(&mut self) -> Result<Rollback, SessionError> {
+        let _signals = Held::hold().map_err(SessionError::Signals)?;
         let _lock = self.store.lock()?;
         Ok(recover::undo_last(&mut self.machine, &self.store)?)
     }
@@ -268,8 +294,29 @@ impl Session {
     /// # Errors
     /// When the journals cannot be used.
     pub fn recover(&mut self, when: When) -> Result<Recovered, SessionError> {
+        self.recover_by(|machine, store| recover::recover(machine, store, when, now()))
+    }
+
+    /// The same, when the time to confirm the transaction number `due` is over.
+    ///
+    /// # Errors
+    /// When the journals cannot be used.
+    pub fn recover_due(&mut self, due: u64) -> Result<Recovered, SessionError> {
+        self.recover_by(|machine, store| recover::recover_due(machine, store, due))
+    }
+
+    fn recover_by(
+        &mut self,
+        recover: impl FnOnce(&mut RealMachine, &Store) -> Result<Recovered, StoreError>,
+    ) -> Result<Recovered, SessionError> {
+        let _signals = Held::hold().map_err(SessionError::Signals)?;
         let _lock = self.store.lock_in_turn()?;
-        Ok(recover::recover(&mut self.machine, &self.store, when, now())?)
+        let recovered = recover(&mut self.machine, &self.store)?;
+        if recovered == Recovered::Undone(Rollback::Done) {
+            // What a killed apply left among the contents; the next one would remove it as well.
+            let _ = self.store.prune();
+        }
+        Ok(recovered)
     }
 
     fn intent(&self, spec: &SpecText, host: &HostName) -> Result<Intent, SessionError> {

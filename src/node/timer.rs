@@ -1,21 +1,36 @@
-//! The timer that undoes an apply which nobody confirms.
+//! The timers that undo an apply which nobody confirms.
+//!
+//! systemd runs them from outside this process and its SSH session. The first
+//! is set before the first change, for an apply that is killed; the second when
+//! all changes hold, for one that nobody confirms.
 
 use std::io;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Lets systemd run `selvedge recover` after `wait`, from outside this process and its SSH session.
+/// Has `selvedge recover` undo what is open after `wait`.
 ///
 /// # Errors
 /// When systemd does not take it; the apply must then not begin.
-pub(super) fn arm(selvedge: &str, wait: Duration) -> io::Result<()> {
-    // The journal's deadline is in whole seconds: one more makes sure that it has passed.
-    let seconds = wait.as_secs() + 1;
+pub(super) fn arm_for_open(selvedge: &str, wait: Duration) -> io::Result<()> {
+    arm(selvedge, wait, &[])
+}
+
+/// Has it undo the transaction `number` after `wait` unless that was confirmed, whatever the clock then says.
+///
+/// # Errors
+/// When systemd does not take it.
+pub(super) fn arm_for_unconfirmed(selvedge: &str, wait: Duration, number: u64) -> io::Result<()> {
+    arm(selvedge, wait, &["--due", &number.to_string()])
+}
+
+fn arm(selvedge: &str, wait: Duration, arguments: &[&str]) -> io::Result<()> {
     let output = Command::new("systemd-run")
-        .arg(format!("--on-active={seconds}s"))
+        .arg(format!("--on-active={}s", wait.as_secs()))
         .args(["--timer-property=AccuracySec=100ms", "--collect", "--quiet"])
         .arg("--description=Undo a selvedge apply that was not confirmed")
         .args(["--", selvedge, "recover"])
+        .args(arguments)
         .stdin(Stdio::null())
         .output()
         .map_err(|error| io::Error::new(error.kind(), format!("cannot run systemd-run to arm the timer: {error}")))?;

@@ -102,10 +102,7 @@ fn with_reloads(mut changes: Vec<Change>) -> Vec<Change> {
         })
         .collect();
     for change in &changes {
-        let Object::File { path } = &change.object else { continue };
-        let reader = ConfigSystem::reading(path).filter(|reader| matters(change, reader));
-        let then = (reader == Some(ConfigSystem::Netplan)).then_some(ConfigSystem::Networkd);
-        for system in [reader, then].into_iter().flatten() {
+        for system in readers(&change.object).filter(|reader| matters(change, reader)) {
             let disturbing = matches!(system, ConfigSystem::Netplan | ConfigSystem::Networkd);
             let (files, disturbs) = reloads.entry(system).or_default();
             *files += 1;
@@ -116,13 +113,29 @@ fn with_reloads(mut changes: Vec<Change>) -> Vec<Change> {
     }
     // A unit reads its files when it starts, and one that is stopped has none to read.
     reloads.retain(|system, _| !changing.contains(system));
-    changes.extend(reloads.into_iter().map(|(system, (files, disturbs))| Change {
-        object: Object::Reload { system },
-        before: State::Stale,
-        after: State::Fresh,
-        reason: Reason(format!("{files} of its files {} changed above", if files == 1 { "is" } else { "are" })),
-        disturbs,
-        condition: None,
+    changes.extend(reloads.into_iter().map(|(system, (files, disturbs))| {
+        let why = format!("{files} of its files {} changed above", if files == 1 { "is" } else { "are" });
+        reload(system, why, disturbs)
     }));
     changes
+}
+
+/// A reload of each of `systems`, whose files changed earlier.
+pub fn reloads(systems: impl IntoIterator<Item = ConfigSystem>) -> impl Iterator<Item = Change> {
+    systems.into_iter().map(|system| reload(system, "its files changed before".to_owned(), None))
+}
+
+fn reload(system: ConfigSystem, why: String, disturbs: Option<crate::name::IfName>) -> Change {
+    let object = Object::Reload { system };
+    Change { object, before: State::Stale, after: State::Fresh, reason: Reason(why), disturbs, condition: None }
+}
+
+/// The programs that have to read `object` again when it changed.
+pub fn readers(object: &Object) -> impl Iterator<Item = ConfigSystem> {
+    let reader = match object {
+        Object::File { path } => ConfigSystem::reading(path),
+        _ => None,
+    };
+    let then = (reader == Some(ConfigSystem::Netplan)).then_some(ConfigSystem::Networkd);
+    [reader, then].into_iter().flatten()
 }

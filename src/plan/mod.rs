@@ -9,7 +9,7 @@ mod order;
 #[cfg(test)]
 mod tests;
 
-pub use diff::{diff, diff_back};
+pub use diff::{diff, diff_back, readers, reloads};
 pub use guard::{Protected, Refusal, guard};
 pub use order::order;
 

@@ -3,7 +3,7 @@
 //! What a reboot reads comes first, then what runs, from the parent link
 //! outwards. Additions come before removals, and removals run inwards. A unit
 //! is stopped before its files go. First of all comes the unit that undoes the
-//! rest if it is cut off.
+//! rest if it is cut off, and it is the last to go.
 
 use crate::state::{Change, FilePath, Object, RECOVER_ENABLEMENT, RECOVER_UNIT, State};
 
@@ -29,6 +29,7 @@ enum Phase {
     Reload,
     Live,
     Remove,
+    UnfastenSeatBelt,
 }
 
 /// What undoes the rest if it is cut off.
@@ -38,7 +39,8 @@ fn is_seat_belt(path: &FilePath) -> bool {
 
 fn phase(change: &Change) -> Phase {
     match (&change.object, &change.after) {
-        (Object::File { path }, _) if is_seat_belt(path) && !change.removes() => Phase::SeatBelt,
+        (Object::File { path }, State::Absent) if is_seat_belt(path) => Phase::UnfastenSeatBelt,
+        (Object::File { path }, _) if is_seat_belt(path) => Phase::SeatBelt,
         (Object::Unit { .. }, State::Stopped | State::Absent) => Phase::StopUnits,
         (Object::File { .. }, State::Absent) => Phase::RemoveFiles,
         (Object::File { .. }, _) => Phase::WriteFiles,

@@ -42,7 +42,11 @@ fn document(selvedge: &FilePath) -> Result<Ini, RenderError> {
         .push("DefaultDependencies", "no", "Early, before anything reads the files that may have to go back.")?
         .push("RequiresMountsFor", "/var/lib/selvedge", "")?
         .push("After", "local-fs.target systemd-remount-fs.service", "")?
-        .push("Before", "network-pre.target systemd-networkd.service NetworkManager.service shutdown.target", "")?
+        .push(
+            "Before",
+            "sysinit.target network-pre.target systemd-networkd.service NetworkManager.service shutdown.target",
+            "Nothing that the files start may start before they are back.",
+        )?
         .push("Conflicts", "shutdown.target", "")?
         .push("Wants", "network-pre.target", "")?
         .push("ConditionPathExistsGlob", OPEN_JOURNALS, "There exactly while a transaction is open.")?;

@@ -146,7 +146,11 @@ lab_crash() {
 		node_dir "$name" >/dev/null
 		pid=$(node_pid "$name") || die "$name is not running"
 		kill -9 "$pid"
-		while node_pid "$name" >/dev/null; do sleep 0.1; done
+		# Its command line goes first, its lock on the disk with its last thread.
+		while compgen -G "/proc/$pid/task/*" >/dev/null &&
+			grep -qv '^State:[[:space:]]*Z' <(grep -hs ^State: /proc/"$pid"/task/*/status); do
+			sleep 0.1
+		done
 	done
 }
 

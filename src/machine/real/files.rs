@@ -79,6 +79,14 @@ impl Files {
         }
     }
 
+    /// Removes what a write of `path` that was cut off left beside it.
+    pub(super) fn remove_leftover(&self, path: &FilePath) {
+        // Best effort: the next write of this path would replace it.
+        if let Ok((folder, name)) = self.root.folder_of(path) {
+            let _ = unlinkat(&folder, temporary(name).as_str(), UnlinkatFlags::NoRemoveDir);
+        }
+    }
+
     fn remove(&self, path: &FilePath) -> io::Result<()> {
         let removed = self.root.folder_of(path).and_then(|(folder, name)| {
             unlinkat(&folder, name, UnlinkatFlags::NoRemoveDir)?;
@@ -128,7 +136,7 @@ fn unknown(why: &str) -> State {
 /// The temporary name ends in `~`, which no program that reads a folder of
 /// configuration takes, and is always the same, so that a crash leaves one at most.
 fn replace(folder: &Folder, name: &str, make: impl Fn(&str) -> io::Result<()>) -> io::Result<()> {
-    let temporary = format!(".{name}.selvedge~");
+    let temporary = temporary(name);
     let remove = || unlinkat(folder, temporary.as_str(), UnlinkatFlags::NoRemoveDir);
     let made = match make(&temporary) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -144,6 +152,10 @@ fn replace(folder: &Folder, name: &str, make: impl Fn(&str) -> io::Result<()>) -
         return Err(error);
     }
     Ok(fsync(folder)?)
+}
+
+fn temporary(name: &str) -> String {
+    format!(".{name}.selvedge~")
 }
 
 fn write(folder: &Folder, name: &str, bytes: &[u8], mode: u32) -> io::Result<()> {

@@ -6,6 +6,7 @@
 //! opens none of them. Nothing here decides what is to be changed.
 
 mod bus;
+mod early;
 mod files;
 mod modules;
 pub(crate) mod netlink;
@@ -13,7 +14,7 @@ mod program;
 mod reload;
 mod systemd;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -81,20 +82,20 @@ impl Machine for RealMachine {
         }
         let Some(live) = &mut self.live else { return Ok(observed) };
         if scope.iter().any(netlink::answers_for) {
-            states.extend(live.netlink()?.observe(scope)?);
+            let found = live.netlink().and_then(|netlink| netlink.observe(scope));
+            states.extend(found.inspect_err(|error| live.drop_lost(error))?);
         }
         let units: Vec<&UnitName> = scope.iter().filter_map(unit).collect();
         if !units.is_empty() {
-            let found = live.bus().map(|bus| systemd::observe(bus, &units));
-            let found = found.unwrap_or_else(|error| systemd::unseen(&units, &error.to_string()));
-            states.extend(found);
+            states.extend(live.units(&units));
         }
         Ok(observed)
     }
 
     fn links(&mut self) -> Result<BTreeSet<IfName>, MachineError> {
         let Some(live) = &mut self.live else { return Ok(BTreeSet::new()) };
-        Ok(live.netlink()?.links()?.into_iter().map(|link| link.name).collect())
+        let links = live.netlink().and_then(|netlink| netlink.links());
+        Ok(links.inspect_err(|error| live.drop_lost(error))?.into_iter().map(|link| link.name).collect())
     }
 
     fn perform(&mut self, change: &Change, blobs: &Blobs) -> Result<(), MachineError> {
@@ -108,11 +109,26 @@ impl Machine for RealMachine {
                 object => Err(MachineError::Image { object: object.clone() }),
             };
         };
-        match &change.object {
+        let performed = match &change.object {
             Object::Reload { system } => reload::perform(live, system),
             Object::Module { name } => modules::perform(name, &change.after),
-            Object::Unit { name } => systemd::perform(live.bus()?, name, &change.before, &change.after),
-            object => live.netlink()?.perform(object, &change.after),
+            Object::Unit { name } if !early::has_bus() => early::perform(name, &change.after),
+            Object::Unit { name } => {
+                live.bus().and_then(|bus| systemd::perform(bus, name, &change.before, &change.after))
+            }
+            object => live.netlink().and_then(|netlink| netlink.perform(object, &change.after)),
+        };
+        performed.inspect_err(|error| live.drop_lost(error))
+    }
+
+    fn refresh(&mut self, scope: &[Object]) {
+        if let Some(live) = &mut self.live {
+            *live = Live::default();
+        }
+        for object in scope {
+            if let Object::File { path } = object {
+                self.files.remove_leftover(path);
+            }
         }
     }
 
@@ -137,6 +153,25 @@ struct Live {
 }
 
 impl Live {
+    /// A connection that failed may stay so: the next use opens another.
+    fn drop_lost(&mut self, error: &MachineError) {
+        match error {
+            MachineError::Bus { .. } => self.bus = None,
+            MachineError::Netlink(_) | MachineError::Refused { .. } => self.netlink = None,
+            _ => {}
+        }
+    }
+
+    fn units(&mut self, units: &[&UnitName]) -> BTreeMap<Object, State> {
+        if !early::has_bus() {
+            return early::observe(units);
+        }
+        let found = self.bus().and_then(|bus| systemd::observe(bus, units));
+        found
+            .inspect_err(|error| self.drop_lost(error))
+            .unwrap_or_else(|error| systemd::unseen(units, &error.to_string()))
+    }
+
     fn runtime(&mut self) -> Result<Arc<Runtime>, MachineError> {
         if let Some(runtime) = &self.runtime {
             return Ok(Arc::clone(runtime));

@@ -3,6 +3,7 @@
 //! A program and its arguments come in; its standard output goes out, or how it
 //! ended and what it wrote to standard error.
 
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use crate::machine::MachineError;
@@ -14,6 +15,8 @@ pub(super) fn run(program: &str, arguments: &[&str]) -> Result<String, MachineEr
     let mut command = Command::new(program);
     // Messages end up in our own: one language for all of them.
     command.args(arguments).env("LC_ALL", "C").stdin(Stdio::null());
+    // A Ctrl-C at the terminal is for us to act on, not for a modprobe that is half done.
+    command.process_group(0);
     let output = command.output().map_err(|error| failed("not run".to_owned(), error.to_string()))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());

@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use zbus::{Message, MessageStream, OwnedObjectPath, OwnedVariant};
 
 use super::bus::{Bus, NETWORKD, refused};
-use super::{Live, program, systemd};
+use super::{Live, early, program, systemd};
 use crate::machine::MachineError;
 use crate::state::ConfigSystem;
 
@@ -35,6 +35,10 @@ pub(super) fn perform(live: &mut Live, system: &ConfigSystem) -> Result<(), Mach
         // Writes files under /run that networkd or NetworkManager read; `netplan apply` would restart links.
         ConfigSystem::Netplan => program::run("netplan", &["generate"]).map(drop),
         ConfigSystem::Systemd | ConfigSystem::Networkd | ConfigSystem::Unit(_) if !systemd::is_running() => Ok(()),
+        ConfigSystem::Systemd if !early::has_bus() => early::reload(),
+        // It runs before D-Bus does, and nothing else tells it to read.
+        ConfigSystem::Networkd if !early::has_bus() && !early::is_active("systemd-networkd.service") => Ok(()),
+        ConfigSystem::Unit(name) if !early::has_bus() => early::restart(name),
         ConfigSystem::Systemd => systemd::reload(live.bus()?),
         ConfigSystem::Networkd => networkd(live.bus()?),
         ConfigSystem::Unit(name) => systemd::restart(live.bus()?, name),

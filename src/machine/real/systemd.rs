@@ -32,8 +32,8 @@ pub(super) fn is_running() -> bool {
 }
 
 /// The states of `units`.
-pub(super) fn observe(bus: &Bus, units: &[&UnitName]) -> BTreeMap<Object, State> {
-    bus.runtime.block_on(settled(bus, units)).unwrap_or_else(|error| unseen(units, &error.to_string()))
+pub(super) fn observe(bus: &Bus, units: &[&UnitName]) -> Result<BTreeMap<Object, State>, MachineError> {
+    bus.runtime.block_on(settled(bus, units))
 }
 
 /// The states of units that could not be seen.
@@ -60,6 +60,11 @@ pub(super) fn perform(bus: &Bus, name: &UnitName, before: &State, after: &State)
 
 /// Restarts a unit if it runs.
 pub(super) fn restart(bus: &Bus, name: &UnitName) -> Result<(), MachineError> {
+    let listed = bus.runtime.block_on(list(bus, &[name]))?;
+    // A unit whose file is gone is refused even what would be nothing to do.
+    if listed.values().all(|state| matches!(state, Some(State::Stopped | State::Failed))) {
+        return Ok(());
+    }
     run_job(bus, "TryRestartUnit", name, "restart")
 }
 
@@ -98,7 +103,10 @@ async fn list(bus: &Bus, units: &[&UnitName]) -> Result<BTreeMap<UnitName, Optio
     let answer = bus.call(SYSTEMD, "ListUnitsByNames", &names).await?;
     let listed: Vec<Listed> =
         answer.body().deserialize().map_err(|error| refused(SYSTEMD.shown, "ListUnitsByNames", error))?;
-    let state = |(name, _, _, active, sub, ..): Listed| Some((name.parse().ok()?, meaning(&active, &sub)));
+    let state = |(name, _, _, active, sub, _, _, job, ..): Listed| {
+        // With a job queued it is on its way even where that has not begun.
+        Some((name.parse().ok()?, if job == 0 { meaning(&active, &sub) } else { None }))
+    };
     let mut states: BTreeMap<UnitName, Option<State>> = listed.into_iter().filter_map(state).collect();
     for name in units {
         states.entry((*name).clone()).or_insert(Some(State::Stopped));
@@ -107,7 +115,7 @@ async fn list(bus: &Bus, units: &[&UnitName]) -> Result<BTreeMap<UnitName, Optio
 }
 
 /// What systemd's active state and sub state come to.
-fn meaning(active: &str, sub: &str) -> Option<State> {
+pub(super) fn meaning(active: &str, sub: &str) -> Option<State> {
     match (active, sub) {
         ("active" | "reloading" | "refreshing", _) => Some(State::Running),
         // A service that dies again and again is in this state most of the time.

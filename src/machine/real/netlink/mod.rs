@@ -26,6 +26,7 @@ use netlink_packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage};
 use rtnetlink::Handle;
 use rtnetlink::sys::AsyncSocket;
 use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
 
 pub(crate) use self::address::Address;
 pub(crate) use self::kernel_error::KernelError;
@@ -43,6 +44,8 @@ const DUMP_ATTEMPTS: u32 = 5;
 pub(crate) struct Netlink {
     runtime: Arc<Runtime>,
     handle: Handle,
+    /// Ends when its socket fails.
+    connection: JoinHandle<()>,
 }
 
 /// The runtime that netlink and D-Bus share: one thread, the caller's.
@@ -66,8 +69,8 @@ impl Netlink {
         let (mut connection, handle, _) = opened.map_err(|error| unreachable(&error))?;
         // What the kernel says beside the error number; kernels before 4.12 say nothing.
         let _ = connection.socket_mut().socket_mut().set_ext_ack(true);
-        runtime.spawn(connection);
-        Ok(Self { runtime, handle })
+        let connection = runtime.spawn(connection);
+        Ok(Self { runtime, handle, connection })
     }
 
     /// The states of the links and addresses in `scope`.
@@ -144,6 +147,11 @@ impl Netlink {
                 NetlinkPayload::Overrun(_) => return Err(RequestError::Lost("its answers overran".to_owned())),
                 _ => {}
             }
+        }
+        // The answers end in the same way when all have come and when no more can come:
+        // a socket that failed must not look like a kernel without links.
+        if self.connection.is_finished() {
+            return Err(RequestError::Lost("its socket failed".to_owned()));
         }
         Ok((found, interrupted))
     }

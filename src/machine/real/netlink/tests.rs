@@ -79,3 +79,12 @@ fn a_link_that_is_not_there_has_nothing() {
     let states = view::states(&scope, &links(), &[]);
     assert_eq!(states.into_values().collect::<Vec<_>>(), [State::Absent, State::Absent]);
 }
+
+#[test]
+fn a_lost_socket_is_not_a_kernel_without_links() {
+    let netlink = Netlink::open(Arc::new(runtime().unwrap())).unwrap();
+    assert!(!netlink.links().unwrap().is_empty());
+    netlink.connection.abort();
+    let error = netlink.links().unwrap_err();
+    assert!(matches!(error, MachineError::Netlink(_)), "{error}");
+}

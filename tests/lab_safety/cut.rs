@@ -1,0 +1,34 @@
+//! Power cuts in the middle of an apply.
+
+use crate::lab_support::{lab, ok};
+use crate::{NODE, assert_same, prepared, sh, snapshot};
+
+/// After so many announced changes: the subnet manager is enabled and nothing is live; it runs and the link has changed.
+const MOMENTS: [usize; 2] = [9, 20];
+
+pub(crate) fn power() {
+    prepared(NODE);
+    // A boot of its own: what is compared with is a boot too.
+    let before = snapshot();
+    for moment in MOMENTS {
+        sh(&format!("(slowly selvedge apply /root/lab.toml </dev/null >/dev/null 2>&1 &) ; until_announced {moment}"));
+        lab(&["crash", NODE]);
+        lab(&["start", NODE]);
+        ok(NODE, "systemctl is-system-running --wait");
+        assert_same(&format!("cut after {moment} changes"), &before, &snapshot());
+        let said = ok(NODE, "journalctl -b --no-pager -o cat -u selvedge-recover.service");
+        assert!(said.contains("was undone"), "{said}");
+        assert!(!said.contains("Failed"), "{said}");
+        let started = ok(NODE, "journalctl -b --no-pager -o cat -t opensm-compute | head -n1");
+        assert_eq!(started, "", "the subnet manager that was called off ran");
+        let times = ok(
+            NODE,
+            "journalctl -b --no-pager -o short-monotonic -u selvedge-recover.service -u systemd-networkd.service | \
+             grep -E 'Finished|Started|Deactivated|Starting'",
+        );
+        eprintln!("{times}");
+        let at = |line: &str| times.lines().position(|found| found.contains(line));
+        let (undone, network) = (at("Undo an interrupted"), at("systemd-networkd.service - Network"));
+        assert!(undone.is_some() && undone < network, "{times}");
+    }
+}
