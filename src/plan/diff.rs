@@ -81,11 +81,14 @@ fn change(object: &Object, wanted: &Wanted, observed: &States) -> Option<Change>
     })
 }
 
-/// To a program that runs as root it is the same file with other permissions, and no reason to disturb it.
-fn matters(change: &Change, reader: &ConfigSystem) -> bool {
-    match (&change.before, &change.after) {
-        (State::File { digest: before, .. }, State::File { digest: after, .. }) if before == after => {
-            *reader == ConfigSystem::Networkd
+/// To a program that runs as root it is the same file with other permissions, and no reason to disturb it;
+/// networkd runs as a user of its own.
+fn matters(change: &Change) -> bool {
+    match (&change.object, &change.before, &change.after) {
+        (Object::File { path }, State::File { digest: before, .. }, State::File { digest: after, .. })
+            if before == after =>
+        {
+            ConfigSystem::reading(path) == Some(ConfigSystem::Networkd)
         }
         _ => true,
     }
@@ -101,8 +104,8 @@ fn with_reloads(mut changes: Vec<Change>) -> Vec<Change> {
             _ => None,
         })
         .collect();
-    for change in &changes {
-        for system in readers(&change.object).filter(|reader| matters(change, reader)) {
+    for change in changes.iter().filter(|change| matters(change)) {
+        for system in readers(&change.object) {
             let disturbing = matches!(system, ConfigSystem::Netplan | ConfigSystem::Networkd);
             let (files, disturbs) = reloads.entry(system).or_default();
             *files += 1;
