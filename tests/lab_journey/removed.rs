@@ -1,6 +1,6 @@
 //! What the spec no longer names goes, and a fabric is never left without a manager.
 
-use crate::lab_support::{ok, spec, ssh};
+use crate::lab_support::{ok, selvedge, spec, ssh, until};
 use crate::{Claim, UNIT, applied, lab_spec, on, until_active};
 
 pub(crate) const CLAIMS: &[Claim] =
@@ -30,8 +30,15 @@ fn only_manager_stays() {
     refused.says("no other subnet manager answers as master or standby").says("Start another first");
     assert_eq!(ok("node01", &format!("systemctl is-active {UNIT}; systemctl is-enabled {UNIT}")), "active\nenabled");
     ok("node01", "sminfo");
-    // In the right order it goes through, and back.
-    on("apply", &moved, "node02").exits(0);
+    // Nor does the other one take over from a manager that its spec does not know.
+    on("apply", &moved, "node02").exits(1).says("master of this fabric: node01").says("two masters");
+    // By way of a spec that names both it goes through, and back.
+    let both = spec("both", &[("primary = \"node01\"", "primary = \"node02\""), ("[\"node02\"]", "[\"node01\"]")]);
+    on("apply", &both, "node02").exits(0);
+    on("apply", &both, "node01").exits(0);
+    until("node02 is master, node01 stands by", 60, || {
+        selvedge(&["verify", &both, "--only", "sm", "--format", "json"]).json()["verdict"] == "pass"
+    });
     on("apply", &moved, "node01").exits(0);
     assert_eq!(ssh("node01", &format!("systemctl is-active {UNIT}")).stdout.trim(), "inactive");
     on("apply", &lab_spec(), "node01").exits(0);

@@ -26,12 +26,13 @@ pub(crate) fn over_ib0() {
     until("node02 answers over ib0", 60, || through_the_fabric("true").code == 0);
     let before = mode();
     let apply = "selvedge apply /root/datagram.toml";
-    // sudo drops SSH_CONNECTION; a new session has no terminal; an empty environment has nothing.
+    // sudo drops SSH_CONNECTION; a new session has no terminal; an empty environment has nothing, but the shell above
+    // it has. Where no process above has it either (systemd-run, cron), nothing is known of a session.
     for way in [
         apply.to_owned(),
         format!("sudo -n {apply}"),
         format!("setsid -w {apply}"),
-        format!("env -i /usr/local/bin/{apply}"),
+        format!("env -i /usr/local/bin/{apply}; exit $?"),
     ] {
         eprintln!("      {way}");
         through_the_fabric(&way).exits(1).says("ib0 carries this SSH connection from 10.0.0.1").says("--confirm");
