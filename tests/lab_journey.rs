@@ -22,7 +22,7 @@ mod there;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
-use lab_support::{Output, here, ok, selvedge, trial, until};
+use lab_support::{Output, here, long, ok, selvedge, trial, until};
 use serde_json::Value;
 
 const NODES: [&str; 2] = ["node01", "node02"];
@@ -37,17 +37,11 @@ fn main() -> ExitCode {
         stage(Stage::Anything);
         told(panic);
     }));
-    let claims: Vec<Claim> = [
-        there::CLAIMS,
-        reached::CLAIMS,
-        drifted::CLAIMS,
-        found::CLAIMS,
-        removed::CLAIMS,
-        there::REBOOTS,
-        enhanced::CLAIMS,
-    ]
-    .concat();
-    lab_support::run(claims.into_iter().map(|(name, test)| trial(name, test)).collect())
+    let short = [there::CLAIMS, drifted::CLAIMS].concat();
+    let others = [reached::CLAIMS, found::CLAIMS, removed::CLAIMS, there::REBOOTS, enhanced::CLAIMS].concat();
+    let short = short.into_iter().map(|(name, test)| trial(name, test));
+    let others = others.into_iter().map(|(name, test)| long(name, test));
+    lab_support::run(short.chain(others).collect())
 }
 
 /// What the nodes are now.
