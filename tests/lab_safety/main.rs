@@ -17,7 +17,7 @@ mod signals;
 
 use std::process::ExitCode;
 
-use lab_support::{fresh, here, lab, long, ok, run, spec, ssh, trial, up};
+use lab_support::{fresh, here, lab, long, ok, run, spec, ssh, up};
 
 /// The node that most of it happens on.
 const NODE: &str = "node01";
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
         long("a_damaged_journal_says_what_to_do", disk::damaged_journals),
         long("signals_stop_an_apply_whole_and_a_lost_terminal_does_not", signals::on_the_node),
         long("a_lost_controller_does_not_stop_an_apply", signals::lost_controller),
-        trial("rollback_brings_a_hand_made_state_back", confirm::rollback_by_hand),
+        long("rollback_brings_a_hand_made_state_back", confirm::rollback_by_hand),
         long("an_unconfirmed_apply_is_undone_by_the_node", confirm::timer),
         long("a_reboot_before_the_confirmation_undoes_and_after_it_does_not", confirm::reboots),
         long("a_power_cut_is_undone_before_the_network_comes_up", cut::power),
