@@ -149,6 +149,7 @@ pub struct Report {
     /// Node by node.
     pub nodes: Vec<NodeChecks>,
     /// Fabric by fabric.
+    #[serde(default)]
     pub fabrics: Vec<FabricReport>,
     /// Pair by pair.
     pub pairs: Vec<PairReport>,
