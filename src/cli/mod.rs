@@ -61,7 +61,6 @@ pub fn main() -> u8 {
             return code;
         }
     };
-    start_log();
     match run(arguments.command) {
         Ok(code) => code,
         Err(stop) => {
@@ -99,13 +98,6 @@ fn run(command: Command) -> Outcome {
 pub(crate) fn look() -> Look {
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     if colour { Look::Terminal { columns: 100 } } else { Look::Plain }
-}
-
-fn start_log() {
-    use tracing_subscriber::EnvFilter;
-    if let Ok(filter) = EnvFilter::try_from_env("SELVEDGE_LOG") {
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    }
 }
 
 /// Prints a report: text, or JSON alone.
