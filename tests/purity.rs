@@ -32,7 +32,6 @@ const PURE: &[&str] = &[
     "sm::config",
     "sm::document",
     "sm::election",
-    "sm::layout",
     "sm::mad::*",
     "sm::mads",
     "sm::report",

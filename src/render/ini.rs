@@ -8,7 +8,8 @@
 
 use serde::Serialize;
 
-use super::{RenderError, Template, one_line};
+use super::layout::Layout;
+use super::{RenderError, one_line};
 
 /// A document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -49,10 +50,10 @@ impl Ini {
     ///
     /// # Errors
     /// When a line is none of a section, an entry and a comment.
-    pub fn parse(template: Template, text: &str) -> Result<Self, RenderError> {
+    pub fn parse(layout: &Layout, text: &str) -> Result<Self, RenderError> {
         let mut ini = Self::default();
         for (index, line) in text.lines().enumerate() {
-            let wrong = |rule| RenderError::Syntax { template: template.name, line: index + 1, rule };
+            let wrong = |rule| RenderError::Syntax { template: layout.name, line: index + 1, rule };
             let line = line.trim();
             if line.is_empty() || line.starts_with(['#', ';']) {
                 continue;
@@ -77,12 +78,12 @@ impl Ini {
     ///
     /// # Errors
     /// With the first entry that is missing, different, or there more often.
-    pub fn is_said_by(&self, template: Template, made: &Self) -> Result<(), RenderError> {
+    pub fn is_said_by(&self, layout: &Layout, made: &Self) -> Result<(), RenderError> {
         for section in &self.sections {
             for entry in &section.entries {
                 if self.values(&section.name, &entry.key) != made.values(&section.name, &entry.key) {
                     let what = format!("[{}] {}={}", section.name, entry.key, entry.value);
-                    return Err(RenderError::Meaning { template: template.name, what });
+                    return Err(RenderError::Meaning { template: layout.name, what });
                 }
             }
         }
@@ -132,12 +133,12 @@ struct Data<'a> {
 ///
 /// # Errors
 /// When the template fails, or made something else of it.
-pub fn render(template: Template, header: &[String], ini: &Ini) -> Result<String, RenderError> {
+pub fn render(layout: &Layout, header: &[String], ini: &Ini) -> Result<String, RenderError> {
     for line in header {
         one_line("a comment", line)?;
     }
-    let text = super::lay_out(template, &Data { header, sections: &ini.sections })?;
-    ini.is_said_by(template, &Ini::parse(template, &text)?)?;
+    let text = layout.lay_out(&Data { header, sections: &ini.sections })?;
+    ini.is_said_by(layout, &Ini::parse(layout, &text)?)?;
     Ok(text)
 }
 
@@ -155,7 +156,7 @@ mod tests {
     }
 
     fn made_by(text: &'static str) -> Result<String, RenderError> {
-        render(Template { name: "test", text }, &[], &document())
+        render(&Layout::new("test", text), &[], &document())
     }
 
     #[test]

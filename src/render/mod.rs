@@ -7,6 +7,8 @@
 //! a file.
 
 pub mod ini;
+pub mod layout;
+pub mod lines;
 pub mod modules;
 pub mod netplan;
 pub mod networkd;
@@ -14,9 +16,7 @@ pub mod recover;
 pub mod udev;
 pub mod yaml;
 
-use handlebars::Handlebars;
 use ipnet::IpNet;
-use serde::Serialize;
 use thiserror::Error;
 
 use crate::intent::Intent;
@@ -111,15 +111,6 @@ pub enum RenderError {
     },
 }
 
-/// A template and its name.
-#[derive(Debug, Clone, Copy)]
-pub struct Template {
-    /// File name in `templates/`.
-    pub name: &'static str,
-    /// Its text.
-    pub text: &'static str,
-}
-
 /// The head of every file: who wrote it and how it is changed. Lines without the comment sign.
 #[must_use]
 pub fn header(intent: &Intent) -> Vec<String> {
@@ -128,19 +119,6 @@ pub fn header(intent: &Intent) -> Vec<String> {
         "Change the spec and run `selvedge apply`: what is changed here, `selvedge drift`".to_owned(),
         "reports and the next apply undoes.".to_owned(),
     ]
-}
-
-/// Lays out `data` by `template`.
-///
-/// # Errors
-/// When the template asks for something that is not in the data.
-pub fn lay_out<T: Serialize>(template: Template, data: &T) -> Result<String, RenderError> {
-    let mut handlebars = Handlebars::new();
-    handlebars.set_strict_mode(true);
-    handlebars.register_escape_fn(handlebars::no_escape);
-    handlebars
-        .render_template(template.text, data)
-        .map_err(|source| RenderError::Template { template: template.name, source: Box::new(source) })
 }
 
 /// Refuses what no line-based format can hold, whatever its quoting.

@@ -6,22 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
-use super::{File, RenderError, Template, lay_out, one_line};
+use super::layout::LINES;
+use super::lines::Lines;
+use super::{File, RenderError, one_line};
 use crate::name::ModuleName;
 use crate::spec::ModuleOption;
 
-/// The layout of the list.
-pub const LOAD: Template =
-    Template { name: "modules-load.conf.hbs", text: include_str!("../../templates/modules-load.conf.hbs") };
-
-/// The layout of the options.
-pub const OPTIONS: Template =
-    Template { name: "modprobe.conf.hbs", text: include_str!("../../templates/modprobe.conf.hbs") };
-
 /// A module to load and what for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Load {
     /// The module.
     pub name: ModuleName,
@@ -32,26 +24,16 @@ pub struct Load {
 /// Options by module, and each option's value by parameter.
 type Options = BTreeMap<ModuleName, BTreeMap<ModuleName, ModuleOption>>;
 
-#[derive(Serialize)]
-struct Data<'a, T> {
-    header: &'a [String],
-    modules: T,
-}
-
 /// The list of modules to load at boot.
 ///
 /// # Errors
 /// When the template made something else of it.
 pub fn load_file(modules: &[Load], header: &[String]) -> Result<File, RenderError> {
+    let mut lines = Lines { header: header.to_vec(), ..Lines::default() };
     for module in modules {
-        one_line("a comment", &module.why)?;
+        lines.push(&module.why, module.name.as_str());
     }
-    let content = lay_out(LOAD, &Data { header, modules })?;
-    let made: Vec<&str> = lines(&content).map(|(_, line)| line).collect();
-    match modules.iter().find(|module| !made.contains(&module.name.as_str())) {
-        Some(missing) => Err(RenderError::Meaning { template: LOAD.name, what: missing.name.to_string() }),
-        None => Ok(File { path: "/etc/modules-load.d/selvedge.conf".parse()?, content, mode: 0o644 }),
-    }
+    Ok(File { path: "/etc/modules-load.d/selvedge.conf".parse()?, content: lines.render(&LINES)?, mode: 0o644 })
 }
 
 /// The options of modules; each takes effect when its module is next loaded.
@@ -59,31 +41,17 @@ pub fn load_file(modules: &[Load], header: &[String]) -> Result<File, RenderErro
 /// # Errors
 /// When a value would need quoting, or the template made something else of it.
 pub fn options_file(options: &Options, header: &[String]) -> Result<File, RenderError> {
-    let mut meant: Vec<OptionLine> = Vec::new();
+    let mut lines = Lines { header: header.to_vec(), ..Lines::default() };
+    lines.header.push("An option takes effect when its module is loaded the next time.".to_owned());
     for (module, parameters) in options {
         for (name, value) in parameters {
-            meant.push(option_line(module, name, value)?);
+            lines.push(&format!("[modules.{module}] {name}"), option_line(module, name, value)?);
         }
     }
-    let content = lay_out(OPTIONS, &Data { header, modules: &meant })?;
-    let made = parse_options(&content)?;
-    match meant.iter().find(|line| made.get(&(line.module.as_str(), line.name.as_str())) != Some(&line.value.as_str()))
-    {
-        Some(OptionLine { module, name, value }) => {
-            Err(RenderError::Meaning { template: OPTIONS.name, what: format!("options {module} {name}={value}") })
-        }
-        None => Ok(File { path: "/etc/modprobe.d/selvedge.conf".parse()?, content, mode: 0o644 }),
-    }
+    Ok(File { path: "/etc/modprobe.d/selvedge.conf".parse()?, content: lines.render(&LINES)?, mode: 0o644 })
 }
 
-#[derive(Serialize)]
-struct OptionLine {
-    module: ModuleName,
-    name: ModuleName,
-    value: String,
-}
-
-fn option_line(module: &ModuleName, name: &ModuleName, value: &ModuleOption) -> Result<OptionLine, RenderError> {
+fn option_line(module: &ModuleName, name: &ModuleName, value: &ModuleOption) -> Result<String, RenderError> {
     one_line(name.as_str(), &value.0)?;
     if !value.0.chars().all(|c| c.is_ascii_alphanumeric() || "-_.:,/+".contains(c)) {
         return Err(RenderError::Value {
@@ -92,30 +60,7 @@ fn option_line(module: &ModuleName, name: &ModuleName, value: &ModuleOption) -> 
             rule: "modprobe.d has no quoting: letters, digits and `-_.:,/+` are allowed",
         });
     }
-    Ok(OptionLine { module: module.clone(), name: name.clone(), value: value.0.clone() })
-}
-
-/// The last value of each parameter, as the kernel takes it.
-fn parse_options(text: &str) -> Result<BTreeMap<(&str, &str), &str>, RenderError> {
-    let mut options = BTreeMap::new();
-    for (line, text) in lines(text) {
-        let wrong = |rule| RenderError::Syntax { template: OPTIONS.name, line, rule };
-        let mut words = text.split_whitespace();
-        if words.next() != Some("options") {
-            continue;
-        }
-        let module = words.next().ok_or_else(|| wrong("it names no module"))?;
-        for word in words {
-            let (name, value) = word.split_once('=').ok_or_else(|| wrong("an option is NAME=VALUE"))?;
-            options.insert((module, name), value);
-        }
-    }
-    Ok(options)
-}
-
-fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
-    numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with(['#', ';']))
+    Ok(format!("options {module} {name}={}", value.0))
 }
 
 #[cfg(test)]

@@ -7,12 +7,9 @@
 
 use serde::Serialize;
 
+use super::layout::NETPLAN;
 use super::yaml::{self, Value};
-use super::{File, LinkConfig, RenderError, Template, lay_out, one_line};
-
-/// The layout.
-pub const TEMPLATE: Template =
-    Template { name: "netplan.yaml.hbs", text: include_str!("../../templates/netplan.yaml.hbs") };
+use super::{File, LinkConfig, RenderError, one_line};
 
 #[derive(Serialize)]
 struct Data<'a> {
@@ -48,7 +45,7 @@ pub fn file(links: &[&LinkConfig], header: &[String]) -> Result<File, RenderErro
             one_line("a comment", &entry.why)?;
         }
     }
-    let content = lay_out(TEMPLATE, &Data { header, links: &links })?;
+    let content = NETPLAN.lay_out(&Data { header, links: &links })?;
     check(&links, &content)?;
     // netplan warns about a file that others may read, since some hold passwords.
     Ok(File { path: "/etc/netplan/60-selvedge.yaml".parse()?, content, mode: 0o600 })
@@ -76,9 +73,9 @@ fn ethernet(link: &LinkConfig) -> Ethernet {
 
 /// Each entry is said. Keys beside them are the template's own affair; links beside them are not.
 fn check(links: &[Ethernet], text: &str) -> Result<(), RenderError> {
-    let syntax = |(line, rule)| RenderError::Syntax { template: TEMPLATE.name, line, rule };
+    let syntax = |(line, rule)| RenderError::Syntax { template: NETPLAN.name, line, rule };
     let made = yaml::parse(text).map_err(syntax)?;
-    let missing = |what: String| RenderError::Meaning { template: TEMPLATE.name, what };
+    let missing = |what: String| RenderError::Meaning { template: NETPLAN.name, what };
     if made.at(&["network", "version"]) != Some(&Value::Word("2".to_owned())) {
         return Err(missing("network.version: 2".to_owned()));
     }

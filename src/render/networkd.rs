@@ -6,12 +6,9 @@
 //! networkd aborts.
 
 use super::ini::{self, Ini};
-use super::{File, LinkConfig, RenderError, Template};
+use super::layout::INI;
+use super::{File, LinkConfig, RenderError};
 use crate::rdma::Transport;
-
-/// The layout.
-pub const TEMPLATE: Template =
-    Template { name: "networkd.network.hbs", text: include_str!("../../templates/networkd.network.hbs") };
 
 /// The file of one link.
 ///
@@ -19,7 +16,7 @@ pub const TEMPLATE: Template =
 /// When a value cannot be written, which no valid name or address can bring about.
 pub fn file(link: &LinkConfig, header: &[String]) -> Result<File, RenderError> {
     let path = format!("/etc/systemd/network/10-selvedge-{}.network", link.name.value).parse()?;
-    let content = ini::render(TEMPLATE, header, &document(link)?)?;
+    let content = ini::render(&INI, header, &document(link)?)?;
     Ok(File { path, content, mode: 0o644 })
 }
 

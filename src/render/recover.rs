@@ -3,14 +3,9 @@
 //! It does nothing unless a journal is open: see `apply::store`.
 
 use super::ini::{self, Ini};
-use super::{File, RenderError, Template};
+use super::layout::INI;
+use super::{File, RenderError};
 use crate::state::{FilePath, RECOVER_ENABLEMENT, RECOVER_UNIT};
-
-/// The layout.
-pub const TEMPLATE: Template = Template {
-    name: "selvedge-recover.service.hbs",
-    text: include_str!("../../templates/selvedge-recover.service.hbs"),
-};
 
 /// Where the unit is.
 pub const PATH: &str = RECOVER_UNIT;
@@ -31,7 +26,7 @@ pub fn file(selvedge: &FilePath, header: &[String]) -> Result<File, RenderError>
         let rule = "a program in a unit has letters, digits and `/._+-` in its path";
         return Err(RenderError::Value { value: selvedge.to_string(), what: "ExecStart".to_owned(), rule });
     }
-    let content = ini::render(TEMPLATE, header, &document(selvedge)?)?;
+    let content = ini::render(&INI, header, &document(selvedge)?)?;
     Ok(File { path: PATH.parse()?, content, mode: 0o644 })
 }
 

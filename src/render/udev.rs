@@ -12,16 +12,12 @@
 //! The kernel's own names have no readable `name_assign_type`, so only "made by
 //! a user" can be tested for, and not its opposite.
 
-use serde::Serialize;
-
-use super::{Chosen, File, RenderError, Template, lay_out, one_line};
+use super::layout::LINES;
+use super::lines::{Block, Lines};
+use super::{Chosen, File, RenderError, one_line};
 use crate::name::IfName;
 use crate::rdma::{Guid, IpoibMode};
 use crate::state::FilePath;
-
-/// The layout.
-pub const TEMPLATE: Template =
-    Template { name: "udev-ipoib.rules.hbs", text: include_str!("../../templates/udev-ipoib.rules.hbs") };
 
 /// What the rules do to one port's interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,49 +30,39 @@ pub struct PortRule {
     pub mode: Option<Chosen<IpoibMode>>,
 }
 
-/// A rule: one line of the file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Rule {
-    why: String,
-    tokens: Vec<Token>,
-}
-
-/// `ATTR{address}=="..."`: everything but the value is ours.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Token {
-    key: &'static str,
-    value: String,
-}
-
-#[derive(Serialize)]
-struct Data<'a> {
-    header: &'a [String],
-    rules: &'a [Rule],
-}
-
 /// The rules for all InfiniBand ports of a host. `ip` is iproute2's program.
 ///
 /// # Errors
 /// When a value cannot stand in a rule, or the template made something else of it.
 pub fn file(ports: &[PortRule], ip: &FilePath, header: &[String]) -> Result<File, RenderError> {
-    let mut rules = Vec::new();
+    let mut rules = Lines { header: header.to_vec(), blocks: only_parents() };
     for port in ports {
-        let address = Token { key: "ATTR{address}==", value: glob(port.guid) };
+        let address = format!("ATTR{{address}}==\"{}\"", glob(port.guid));
         if let Some(name) = &port.name {
-            let assign = Token { key: "NAME=", value: literal(name.value.as_str())? };
-            rules.push(Rule { why: name.why.clone(), tokens: vec![address.clone(), assign] });
+            rules.push(&name.why, format!("{address}, NAME=\"{}\"", literal(name.value.as_str())?));
         }
         if let Some(mode) = &port.mode {
             let command = format!("{} link set dev if$env{{IFINDEX}} type ipoib mode {}", word(ip)?, mode.value);
-            rules.push(Rule { why: mode.why.clone(), tokens: vec![address, Token { key: "RUN+=", value: command }] });
+            rules.push(&mode.why, format!("{address}, RUN+=\"{command}\""));
         }
     }
-    for rule in &rules {
-        one_line("a comment", &rule.why)?;
-    }
-    let content = lay_out(TEMPLATE, &Data { header, rules: &rules })?;
-    check(&rules, &content)?;
-    Ok(File { path: "/etc/udev/rules.d/70-selvedge-ipoib.rules".parse()?, content, mode: 0o644 })
+    rules.push("", "LABEL=\"selvedge_end\"");
+    Ok(File { path: "/etc/udev/rules.d/70-selvedge-ipoib.rules".parse()?, content: rules.render(&LINES)?, mode: 0o644 })
+}
+
+/// Leaves at once for everything but an IPoIB parent.
+fn only_parents() -> Vec<Block> {
+    let leave = |test: &str| format!("{test}, GOTO=\"selvedge_end\"");
+    let other = ["ACTION!=\"add\"", "SUBSYSTEM!=\"net\"", "ATTR{type}!=\"32\""];
+    let child = ["KERNEL==\"*.*\"", "ATTR{name_assign_type}==\"3\""];
+    let why = [
+        "A P_Key child has its parent's GUID. One made in sysfs has a dot in its name,",
+        "one made by `ip link add` was named by a user (3).",
+    ];
+    vec![
+        Block { why: vec!["InfiniBand interfaces, when they appear.".to_owned()], lines: other.map(leave).to_vec() },
+        Block { why: why.map(str::to_owned).to_vec(), lines: child.map(leave).to_vec() },
+    ]
 }
 
 /// A glob for the hardware addresses of the port's interfaces.
@@ -104,48 +90,6 @@ fn word(path: &FilePath) -> Result<String, RenderError> {
     literal(path.as_str())
 }
 
-/// Every rule is in the text once, in order, and no other rule is about hardware addresses.
-fn check(rules: &[Rule], text: &str) -> Result<(), RenderError> {
-    let meant: Vec<Vec<String>> =
-        rules.iter().map(|rule| rule.tokens.iter().map(|t| format!("{}\"{}\"", t.key, t.value)).collect()).collect();
-    let mut made = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let wrong = |rule| RenderError::Syntax { template: TEMPLATE.name, line: index + 1, rule };
-        let tokens = tokens(line).ok_or_else(|| wrong("it is no list of KEY, operator and quoted value"))?;
-        if tokens.iter().any(|token| token.starts_with("ATTR{address}")) {
-            made.push(tokens);
-        }
-    }
-    if let Some(index) = (0..meant.len().max(made.len())).find(|&index| meant.get(index) != made.get(index)) {
-        let rule = meant.get(index).or(made.get(index)).map(|tokens| tokens.join(", "));
-        return Err(RenderError::Meaning { template: TEMPLATE.name, what: rule.unwrap_or_default() });
-    }
-    Ok(())
-}
-
-/// Splits `A=="x", B="y"` into its parts, each as text.
-fn tokens(line: &str) -> Option<Vec<String>> {
-    let mut rest = line;
-    let mut all = Vec::new();
-    while !rest.is_empty() {
-        let open = rest.find('"')?;
-        let (key, tail) = rest.split_at_checked(open)?;
-        let tail = tail.strip_prefix('"')?;
-        let (value, tail) = tail.split_once('"')?;
-        let key = key.trim();
-        if !key.ends_with('=') || key.contains(',') || value.ends_with('\\') {
-            return None;
-        }
-        all.push(format!("{key}\"{value}\""));
-        rest = tail.trim_start().strip_prefix(',').map_or(tail.trim_start(), str::trim_start);
-    }
-    Some(all)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,18 +113,5 @@ mod tests {
         for path in ["/my tools/ip", "/a\"b/ip", "/$root/ip", "/%k/ip", "/a'b/ip"] {
             assert!(file(&[port()], &path.parse().unwrap(), &[]).is_err(), "{path}");
         }
-    }
-
-    #[test]
-    fn a_rule_that_is_missing_changed_or_foreign_is_seen() {
-        let path = "/usr/sbin/ip".parse().unwrap();
-        let text = file(&[port()], &path, &[]).unwrap().content;
-        let rules = |ports: &[PortRule]| {
-            let address = Token { key: "ATTR{address}==", value: glob(ports[0].guid) };
-            vec![Rule { why: String::new(), tokens: vec![address, Token { key: "NAME=", value: "ib0".into() }] }]
-        };
-        assert!(check(&rules(&[port()]), &text).is_err(), "one rule more than meant");
-        assert!(check(&rules(&[port()]), "").is_err());
-        assert!(check(&[], "NAME=ib0").is_err());
     }
 }

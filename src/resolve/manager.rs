@@ -7,7 +7,6 @@ use super::port::Found;
 use crate::intent::ManagerRole;
 use crate::plan::Desired;
 use crate::rdma::Transport;
-use crate::render::File;
 use crate::sm::config::{self, ManagerIntent};
 use crate::sm::election::{FailoverTiming, Priority};
 use crate::state::{Condition, Object, State, opensm_unit};
@@ -40,7 +39,6 @@ fn want_role(role: &ManagerRole, resolved: &Resolved, desired: &mut Desired) -> 
         ManagerIntent { fabric: role.fabric.clone(), guid: port.port.guid, priority, mtu: role.fabric_mtu, timing };
     let fault = |source| ResolveFault::Manager { origin: role.origin.clone(), source: Box::new(source) };
     for file in config::files(&intent, opensm.as_str()).map_err(fault)? {
-        let file = File { path: file.path, content: file.content, mode: file.mode };
         want_file(desired, file, reason.as_str(), None);
     }
     // A label of the spec is short enough for any unit name.

@@ -23,11 +23,14 @@ use thiserror::Error;
 
 use super::document::{Document, DocumentError};
 use super::election::{FailoverTiming, Priority, PriorityError};
-use super::layout::{self, LayoutError, Templates, UnitData};
 use crate::name::{HostName, Label};
-use crate::rdma::Guid;
+use crate::rdma::{Guid, IPOIB_HEADER_BYTES};
+use crate::render::ini::{self, Ini};
+use crate::render::layout::{INI, LINES};
+use crate::render::lines::Lines;
+use crate::render::{File, RenderError};
 use crate::spec::{Fabric, FabricMtu};
-use crate::state::{FilePath, OPENSM_FOLDER, PathError};
+use crate::state::{OPENSM_FOLDER, PathError};
 
 /// What a node that manages a fabric is to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,24 +61,6 @@ impl ManagerIntent {
     }
 }
 
-/// A file as it is to be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RenderedFile {
-    /// Where, from the root of the file system.
-    pub path: FilePath,
-    /// The whole text.
-    pub content: String,
-    /// Permission bits.
-    pub mode: u32,
-}
-
-impl RenderedFile {
-    /// None of these files holds a secret: all may read them.
-    fn new(path: &str, content: String) -> Result<Self, PathError> {
-        Ok(Self { path: path.parse()?, content, mode: 0o644 })
-    }
-}
-
 /// Why there are no files.
 #[derive(Debug, Error)]
 pub enum ConfigError {
@@ -101,9 +86,9 @@ pub enum ConfigError {
     /// A key or value that opensm would misread.
     #[error(transparent)]
     Document(#[from] DocumentError),
-    /// A template that does not lay out what it was given, or changes it.
+    /// A file that can't be laid out.
     #[error(transparent)]
-    Layout(#[from] LayoutError),
+    Render(#[from] RenderError),
 }
 
 /// The configuration as a document.
@@ -138,39 +123,88 @@ pub fn document(intent: &ManagerIntent) -> Result<Document, ConfigError> {
     Ok(d)
 }
 
-/// The three files of a manager, with the layouts that we ship.
+/// The three files of a manager; none holds a secret, and all may read them.
 ///
 /// # Errors
 /// When the intent can't be written down; see [`ConfigError`].
-pub fn files(intent: &ManagerIntent, opensm: &str) -> Result<Vec<RenderedFile>, ConfigError> {
-    files_with(intent, opensm, &Templates::default())
-}
-
-/// The three files of a manager. What the templates made is read back and
-/// compared with what was meant.
-///
-/// # Errors
-/// When the intent can't be written down, or a template changed its meaning.
-pub fn files_with(
-    intent: &ManagerIntent,
-    opensm: &str,
-    templates: &Templates,
-) -> Result<Vec<RenderedFile>, ConfigError> {
+pub fn files(intent: &ManagerIntent, opensm: &str) -> Result<Vec<File>, ConfigError> {
     let fabric = intent.fabric.as_str();
     let program = |c: char| c.is_ascii_alphanumeric() || "/._+-".contains(c);
     if !opensm.starts_with('/') || opensm.ends_with('/') || !opensm.chars().all(program) {
         return Err(ConfigError::Program(opensm.escape_debug().to_string()));
     }
-    let (config_path, partitions_path) = (config_path(fabric), partitions_path(fabric));
-    let config = layout::config(templates, fabric, &document(intent)?)?;
-    let partitions = layout::partitions(templates, fabric, intent.mtu)?;
-    let unit = UnitData::new(fabric, intent.guid, opensm, &config_path, &partitions_path);
-    let unit = layout::unit(templates, &unit)?;
+    let who = format!("Written by selvedge for the fabric {fabric}. Change the spec, not this file.");
+    let rest = "Whatever is not here is opensm's own default.".to_owned();
+    let config = document(intent)?.into_lines(vec![who.clone(), rest]).render(&LINES)?;
+    let partitions = partitions(&who, intent.mtu).render(&LINES)?;
+    let unit = ini::render(&INI, &[who], &unit(intent, opensm)?)?;
+    let file = |path: &str, content| Ok::<_, PathError>(File { path: path.parse()?, content, mode: 0o644 });
     Ok(vec![
-        RenderedFile::new(&partitions_path, partitions)?,
-        RenderedFile::new(&config_path, config)?,
-        RenderedFile::new(&format!("/etc/systemd/system/selvedge-opensm-{fabric}.service"), unit)?,
+        file(&partitions_path(fabric), partitions)?,
+        file(&config_path(fabric), config)?,
+        file(&format!("/etc/systemd/system/selvedge-opensm-{fabric}.service"), unit)?,
     ])
+}
+
+/// The default partition, with the MTU of its IPoIB broadcast group. A file that opensm can't parse is replaced
+/// by its own default, and only a log line says so.
+fn partitions(who: &str, mtu: FabricMtu) -> Lines {
+    // The codes of IBA 1.4 volume 1, 14.2.5.6 (`NeighborMTU`).
+    let code = match mtu {
+        FabricMtu::B2048 => 4,
+        FabricMtu::B4096 => 5,
+    };
+    let bytes = mtu.bytes();
+    let mut lines = Lines { header: vec![who.to_owned()], ..Lines::default() };
+    let datagram = bytes - IPOIB_HEADER_BYTES;
+    let why = format!("mtu is opensm's code for {bytes} bytes: IPoIB datagrams of {datagram}.");
+    lines.push(&why, format!("Default=0x7fff,ipoib,mtu={code} : ALL=full, SELF=full;"));
+    lines
+}
+
+fn unit(intent: &ManagerIntent, opensm: &str) -> Result<Ini, RenderError> {
+    let ManagerIntent { fabric, guid, .. } = intent;
+    let (config, partitions) = (config_path(fabric.as_str()), partitions_path(fabric.as_str()));
+    let cache = format!("/var/cache/selvedge-opensm/{fabric}");
+    let mut ini = Ini::default();
+    ini.section("Unit")
+        .push("Description", &format!("Subnet manager of the InfiniBand fabric {fabric}"), "")?
+        .push("Documentation", "man:opensm(8)", "")?
+        .push(
+            "Wants",
+            "modprobe@ib_umad.service",
+            "A fabric has no hosts on it before this runs: never after network-online.target.",
+        )?
+        .push("After", "modprobe@ib_umad.service rdma-hw.target", "")?
+        .push("Before", "remote-fs-pre.target", "")?
+        .push(
+            "Conflicts",
+            &format!("opensm.service opensm@{guid}.service opensmd.service"),
+            "Two managers on one port: the second one can't bind, or worse, can.",
+        )?
+        .push(
+            "StartLimitIntervalSec",
+            "0",
+            "opensm leaves with status 0 when its port is not there yet: never give up.",
+        )?;
+    ini.section("Service")
+        .push("Type", "simple", "")?
+        .push("ExecStart", &format!("{opensm} -F {config} -P {partitions}"), "")?
+        .push("ExecReload", "/bin/kill -HUP $MAINPID", "")?
+        .push("Environment", &format!("OSM_CACHE_DIR={cache} OSM_TMP_DIR={cache}"), "")?
+        .push("CacheDirectory", &format!("selvedge-opensm/{fabric}"), "")?
+        .push("CacheDirectoryMode", "0700", "")?
+        .push("SyslogIdentifier", &format!("opensm-{fabric}"), "")?
+        .push("Restart", "always", "")?
+        .push("RestartSec", "5", "")?
+        .push("TimeoutStopSec", "15", "")?
+        .push("LimitMEMLOCK", "infinity", "")?
+        .push("OOMScoreAdjust", "-900", "")?
+        .push("NoNewPrivileges", "yes", "")?
+        .push("ProtectHome", "yes", "")?
+        .push("ProtectSystem", "full", "")?;
+    ini.section("Install").push("WantedBy", "multi-user.target", "")?;
+    Ok(ini)
 }
 
 /// A label has no dot, so what comes before the first one is the fabric.

@@ -9,7 +9,6 @@ mod condition;
 pub mod config;
 pub mod document;
 pub mod election;
-pub mod layout;
 pub mod mad;
 pub mod mads;
 pub mod report;

@@ -86,28 +86,6 @@ fn what_has_no_port_or_no_program_is_refused() {
 }
 
 #[test]
-fn a_sites_template_can_add_but_not_change() {
-    let ours = Templates::default();
-    let added = Templates { unit: ours.unit.replace("RestartSec=5", "RestartSec=9"), ..ours.clone() };
-    assert!(files_with(&intent(), "/usr/sbin/opensm", &added).is_ok());
-    let cases = [
-        Templates { config: "{{#each entries}}{{key}} 7\n{{/each}}".into(), ..ours.clone() },
-        Templates { config: "guid 0x1\n".into(), ..ours.clone() },
-        Templates { partitions: "Default=0x7fff,ipoib : ALL=full;\n".into(), ..ours.clone() },
-        Templates { unit: "[Service]\nExecStart=/bin/true\n".into(), ..ours.clone() },
-    ];
-    for templates in cases {
-        let got = files_with(&intent(), "/usr/sbin/opensm", &templates);
-        assert!(matches!(got, Err(ConfigError::Layout(LayoutError::Meaning { .. }))), "{got:?}");
-    }
-    let unknown = Templates { unit: "{{no_such_thing}}".into(), ..ours };
-    assert!(matches!(
-        files_with(&intent(), "/usr/sbin/opensm", &unknown),
-        Err(ConfigError::Layout(LayoutError::Template { .. }))
-    ));
-}
-
-#[test]
 fn a_changed_file_restarts_the_unit_that_reads_it() {
     use crate::state::{ConfigSystem, opensm_unit};
     let files = files(&intent(), "/usr/sbin/opensm").unwrap();
