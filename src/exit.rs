@@ -3,7 +3,6 @@
 use std::error::Error;
 
 use crate::apply::Rollback;
-use crate::node::SessionError;
 use crate::spec::{Faults, Look};
 
 /// In sync, valid, verified; or an apply that succeeded.
@@ -19,35 +18,15 @@ pub const TORN: u8 = 4;
 /// The command line is wrong.
 pub const USAGE: u8 = 64;
 
-/// The code for what a session could not do.
-#[must_use]
-pub fn of_session(error: &SessionError) -> u8 {
-    match error {
-        SessionError::Apply(error) if error.is_torn() => TORN,
-        SessionError::Torn(_) => TORN,
-        _ => FAILED,
-    }
-}
-
 /// The code for how a rollback went.
 #[must_use]
 pub fn of_rollback(rollback: &Rollback) -> u8 {
     if matches!(rollback, Rollback::Failed { .. }) { TORN } else { OK }
 }
 
-/// What a session could not do, in words: all faults of a spec, or the error with its causes.
+/// Whether the kernel refused for want of rights.
 #[must_use]
-pub fn message(error: &SessionError, look: Look) -> String {
-    match error {
-        SessionError::Spec(faults) => rendered(faults, look),
-        other if is_denied(other) && !nix::unistd::geteuid().is_root() => {
-            format!("this needs root, or --sudo for another node: {}", causes(other).join(": "))
-        }
-        other => causes(other).join(": "),
-    }
-}
-
-fn is_denied(error: &(dyn Error + 'static)) -> bool {
+pub fn is_denied(error: &(dyn Error + 'static)) -> bool {
     let denied = |error: &(dyn Error + 'static)| {
         let error = error.downcast_ref::<std::io::Error>();
         error.is_some_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)

@@ -135,7 +135,7 @@ fn place(args: &OnNode) -> Result<Place, Stop> {
 /// The spec is checked here first: its faults need no node.
 fn reach(text: &SpecText, host: &crate::name::HostName, reach: &Reach) -> Result<Remote, Stop> {
     let spec = load(text)?;
-    Ok(connect(host, Some(&spec), &reach.ssh())?)
+    Ok(connect(host, Some(&spec), &reach.by.ssh())?)
 }
 
 fn remote_call(
@@ -161,7 +161,7 @@ fn as_plan(remote: &Remote, reply: Reply) -> Result<PlanReport, Stop> {
 fn simple(args: &Elsewhere, request: Request) -> Result<(), Stop> {
     let Target::There(host) = args.reach.target()? else { return Ok(()) };
     let spec = args.spec.as_ref().map(|path| read_spec(path).and_then(|text| load(&text))).transpose()?;
-    let mut remote = connect(&host, spec.as_ref(), &args.reach.ssh())?;
+    let mut remote = connect(&host, spec.as_ref(), &args.reach.by.ssh())?;
     remote_call(&mut remote, request, APPLY_DEADLINE, &mut |_| {}).map(|_| ())
 }
 

@@ -82,8 +82,9 @@ pub(crate) struct Report {
     pub(crate) format: Format,
 }
 
+/// How other nodes are reached.
 #[derive(Debug, Args)]
-pub(crate) struct Reach {
+pub(crate) struct BySsh {
     /// Another ssh configuration than the user's own
     #[arg(long, value_name = "FILE")]
     pub(crate) ssh_config: Option<PathBuf>,
@@ -93,6 +94,12 @@ pub(crate) struct Reach {
     /// Where selvedge is on other nodes, when not in their PATH
     #[arg(long, value_name = "PATH")]
     pub(crate) program: Option<FilePath>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Reach {
+    #[command(flatten)]
+    pub(crate) by: BySsh,
     /// The node; this host without it
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<HostName>,
@@ -183,15 +190,8 @@ pub(crate) struct Verify {
     /// Only these nodes; all of the spec without it
     #[arg(long, value_name = "NAME", num_args = 1..)]
     pub(crate) node: Vec<HostName>,
-    /// Another ssh configuration than the user's own
-    #[arg(long, value_name = "FILE")]
-    pub(crate) ssh_config: Option<PathBuf>,
-    /// Run selvedge by `sudo -n` on other nodes
-    #[arg(long)]
-    pub(crate) sudo: bool,
-    /// Where selvedge is on other nodes, when not in their PATH
-    #[arg(long, value_name = "PATH")]
-    pub(crate) program: Option<FilePath>,
+    #[command(flatten)]
+    pub(crate) by: BySsh,
     /// Only these kinds of check
     #[arg(long, value_enum, num_args = 1.., value_delimiter = ',')]
     pub(crate) only: Vec<Only>,

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::args::Reach;
+use super::args::{BySsh, Reach};
 use super::{Outcome, Stop, exit, look};
 use crate::name::HostName;
 use crate::node::remote::{CallError, Remote, Ssh};
@@ -42,7 +42,9 @@ impl Reach {
             Some(node) => Ok(Target::There(node.clone())),
         }
     }
+}
 
+impl BySsh {
     pub(super) fn ssh(&self) -> Ssh {
         Ssh { config: self.ssh_config.clone(), sudo: self.sudo, program: self.program.clone() }
     }

@@ -58,7 +58,7 @@ fn facts_of(reach: &Reach, spec: Option<&Spec>) -> Result<Facts, Stop> {
     match reach.target()? {
         Target::Here(_) => Ok(Session::live().facts()?),
         Target::There(host) => {
-            let mut remote = connect(&host, spec, &reach.ssh())?;
+            let mut remote = connect(&host, spec, &reach.by.ssh())?;
             match remote.call(Request::Facts {}, DEADLINE, &mut |_| {})? {
                 Reply::Facts(facts) => Ok(facts),
                 _ => Err(remote.out_of_turn().into()),

@@ -32,7 +32,7 @@ impl Stop {
 
 impl From<crate::node::SessionError> for Stop {
     fn from(error: crate::node::SessionError) -> Self {
-        Self { message: exit::message(&error, look()), code: exit::of_session(&error) }
+        Self { message: error.message(look()), code: error.code() }
     }
 }
 

@@ -6,7 +6,7 @@ use super::args::{Only, Verify};
 use super::host::{connect, is_this, load, read_spec, this};
 use super::{Outcome, Stop, exit, print};
 use crate::name::HostName;
-use crate::node::remote::{Remote, Ssh};
+use crate::node::remote::Remote;
 use crate::verify::cluster::Scope;
 use crate::verify::{Verdict, cluster, text};
 
@@ -17,7 +17,7 @@ pub(super) fn verify(args: &Verify) -> Outcome {
     let text = read_spec(&args.spec.path)?;
     let spec = load(&text)?;
     let hosts = hosts(&spec, &args.node)?;
-    let ssh = Ssh { config: args.ssh_config.clone(), sudo: args.sudo, program: args.program.clone() };
+    let ssh = args.by.ssh();
     let here = this().ok();
     let connect = |host: &HostName| match &here {
         Some(here) if is_this(host, here) => Remote::here(host),
@@ -31,7 +31,8 @@ pub(super) fn verify(args: &Verify) -> Outcome {
     let say = |what: &str| eprintln!("[{:>4} s] {what}", Duration::as_secs(&started.elapsed()));
     let report = cluster::verify(&spec, &text, &hosts, scope, &connect, &say);
     print(args.report.format, &report, || text::render(&report, args.verbose))?;
-    Ok(if report.verdict == Verdict::Fail { exit::BAD } else { exit::OK })
+    // What could not be looked at is not verified either.
+    Ok(if report.verdict >= Verdict::Skipped { exit::BAD } else { exit::OK })
 }
 
 fn hosts(spec: &crate::spec::Spec, asked: &[HostName]) -> Result<Vec<HostName>, Stop> {

@@ -99,7 +99,7 @@ fn answer(
     };
     Ok(match done {
         Ok(reply) => Frame::Reply { id, reply: Box::new(reply) },
-        Err(error) => Frame::Error { id, message: exit::message(&error, Look::Plain), code: exit::of_session(&error) },
+        Err(error) => Frame::Error { id, message: error.message(Look::Plain), code: error.code() },
     })
 }
 

@@ -18,6 +18,7 @@ use crate::apply::rollback::When;
 use crate::apply::store::{Store, StoreError, number_at};
 use crate::apply::{ApplyError, Confirm, Options, Rollback, apply};
 use crate::compile::{CompileError, compile};
+use crate::exit;
 use crate::facts::{Facts, FactsError, gather};
 use crate::intent::Intent;
 use crate::machine::real::RealMachine;
@@ -25,7 +26,7 @@ use crate::machine::{Machine, MachineError};
 use crate::name::{DeviceName, HostName, Label};
 use crate::plan::Desired;
 use crate::resolve::{ResolveFaults, resolve, select};
-use crate::spec::{self, Checked, Faults, Spec};
+use crate::spec::{self, Checked, Faults, Look, Spec};
 use crate::state::{Change, Owned};
 use crate::verify::{Check, NodeChecks, checks, memlock};
 
@@ -101,6 +102,30 @@ pub enum SessionError {
     /// `--confirm` on an image.
     #[error("an image has nothing to undo in time: --confirm is for a running node")]
     ConfirmOnImage,
+}
+
+impl SessionError {
+    /// Its exit code.
+    #[must_use]
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Apply(error) if error.is_torn() => exit::TORN,
+            Self::Torn(_) => exit::TORN,
+            _ => exit::FAILED,
+        }
+    }
+
+    /// In words: all faults of a spec, or the error with its causes.
+    #[must_use]
+    pub fn message(&self, look: Look) -> String {
+        match self {
+            Self::Spec(faults) => exit::rendered(faults, look),
+            other if exit::is_denied(other) && !nix::unistd::geteuid().is_root() => {
+                format!("this needs root, or --sudo for another node: {}", exit::causes(other).join(": "))
+            }
+            other => exit::causes(other).join(": "),
+        }
+    }
 }
 
 /// A machine that commands are done on.

@@ -14,10 +14,10 @@ use crate::perf::model::Measured;
 pub enum Verdict {
     /// As it should be.
     Pass,
-    /// Could not be looked at. Never counts as passed.
-    Skipped,
     /// Works, and is likely to bite later.
     Warning,
+    /// Could not be looked at. Never counts as passed.
+    Skipped,
     /// Not as it should be.
     Fail,
 }
