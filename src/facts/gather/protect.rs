@@ -17,7 +17,7 @@ pub(super) fn protected(tree: &Tree, network: &dyn Network) -> Vec<Protected> {
         found.add(&link, "the default route");
     }
     if let Some(ssh) = session::ssh_connection(tree) {
-        let link = network.holding(ssh.local).or_else(|| network.towards(ssh.client));
+        let link = ssh.local.and_then(|local| network.holding(local)).or_else(|| network.towards(ssh.client));
         found.extend(link, &format!("this SSH connection from {}", ssh.client));
     }
     for mount in mounts::remote(&tree.text("/proc/self/mountinfo").unwrap_or_default()) {
