@@ -13,6 +13,7 @@ pub mod name;
 pub mod node;
 pub mod perf;
 pub mod plan;
+pub mod program;
 pub mod rdma;
 pub mod render;
 pub mod resolve;

@@ -89,6 +89,9 @@ pub struct Netdev {
     /// Whether it can do connected mode: bit 0x80 of the first byte of the IPoIB hardware address
     /// (RFC 4755), set where the driver does reliable connections. `None` on Ethernet.
     pub connected_capable: Option<bool>,
+    /// The `.network` file that systemd-networkd has configured it by, if it has.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub networkd_file: Option<FilePath>,
 }
 
 /// Evidence of which system keeps the network configuration.

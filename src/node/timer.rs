@@ -5,8 +5,9 @@
 //! all changes hold, for one that nobody confirms.
 
 use std::io;
-use std::process::{Command, Stdio};
 use std::time::Duration;
+
+use crate::program::command;
 
 /// Has `selvedge recover` undo what is open after `wait`.
 ///
@@ -25,13 +26,12 @@ pub(super) fn arm_for_unconfirmed(selvedge: &str, wait: Duration, number: u64) -
 }
 
 fn arm(selvedge: &str, wait: Duration, arguments: &[&str]) -> io::Result<()> {
-    let output = Command::new("systemd-run")
+    let output = command("systemd-run")
         .arg(format!("--on-active={}s", wait.as_secs()))
         .args(["--timer-property=AccuracySec=100ms", "--collect", "--quiet"])
         .arg("--description=Undo a selvedge apply that was not confirmed")
         .args(["--", selvedge, "recover"])
         .args(arguments)
-        .stdin(Stdio::null())
         .output()
         .map_err(|error| io::Error::new(error.kind(), format!("cannot run systemd-run to arm the timer: {error}")))?;
     if output.status.success() {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::layout::NETPLAN;
 use super::yaml::{self, Value};
 use super::{File, LinkConfig, RenderError, one_line};
+use crate::name::IfName;
 
 #[derive(Serialize)]
 struct Data<'a> {
@@ -33,6 +34,15 @@ struct Entry {
     why: String,
 }
 
+/// Where the file is.
+pub const PATH: &str = "/etc/netplan/60-selvedge.yaml";
+
+/// The name of the file that netplan makes of a link for networkd, in /run/systemd/network.
+#[must_use]
+pub fn networkd_file_name(link: &IfName) -> String {
+    format!("10-netplan-{link}.network")
+}
+
 /// The file for all links of a host.
 ///
 /// # Errors
@@ -48,7 +58,7 @@ pub fn file(links: &[&LinkConfig], header: &[String]) -> Result<File, RenderErro
     let content = NETPLAN.lay_out(&Data { header, links: &links })?;
     check(&links, &content)?;
     // netplan warns about a file that others may read, since some hold passwords.
-    Ok(File { path: "/etc/netplan/60-selvedge.yaml".parse()?, content, mode: 0o600 })
+    Ok(File { path: PATH.parse()?, content, mode: 0o600 })
 }
 
 fn ethernet(link: &LinkConfig) -> Ethernet {

@@ -8,14 +8,21 @@
 use super::ini::{self, Ini};
 use super::layout::INI;
 use super::{File, LinkConfig, RenderError};
+use crate::name::IfName;
 use crate::rdma::Transport;
+
+/// The name of a link's file.
+#[must_use]
+pub fn file_name(link: &IfName) -> String {
+    format!("10-selvedge-{link}.network")
+}
 
 /// The file of one link.
 ///
 /// # Errors
 /// When a value cannot be written, which no valid name or address can bring about.
 pub fn file(link: &LinkConfig, header: &[String]) -> Result<File, RenderError> {
-    let path = format!("/etc/systemd/network/10-selvedge-{}.network", link.name.value).parse()?;
+    let path = format!("/etc/systemd/network/{}", file_name(&link.name.value)).parse()?;
     let content = ini::render(&INI, header, &document(link)?)?;
     Ok(File { path, content, mode: 0o644 })
 }

@@ -10,6 +10,7 @@ use crate::rdma::{Guid, IpoibMode, Transport};
 use crate::render::RenderError;
 use crate::sm::config::ConfigError;
 use crate::sm::election::PriorityError;
+use crate::state::FilePath;
 
 /// All that stands in the way on one host, at once.
 #[derive(Debug, Error)]
@@ -158,6 +159,18 @@ pub enum ResolveFault {
         /// The evidence.
         seen: String,
     },
+    /// A file of somebody else decides over a link.
+    #[error("{origin}: {link} is configured by {file}, which systemd-networkd reads before {ours} and instead of it")]
+    Overridden {
+        /// The choice.
+        origin: Origin,
+        /// The interface.
+        link: IfName,
+        /// The file in effect.
+        file: FilePath,
+        /// The name of the file that is to be in effect.
+        ours: String,
+    },
     /// A program that a file has to name is not installed.
     #[error("{wanted_by}: `{program}` is not installed here")]
     NoProgram {
@@ -237,12 +250,26 @@ impl ResolveFault {
             }
             Self::NotHere { way, .. } => one(way),
             Self::NotYet { .. } => one("`config = \"netplan\"` and `config = \"networkd\"` are written today"),
+            Self::Overridden { link, file, .. } => overridden(link, file),
             Self::NoProgram { package, .. } => vec![format!("install the package {package}")],
             Self::ManagerWithoutPort { .. } => one("give the host a port in such a network, or name another host"),
             Self::NoGuid { .. } => one("the subnet manager or the driver has not set it up: see `ibstat`"),
             Self::Render(_) | Self::Priority { .. } | Self::Manager { .. } => Vec::new(),
         }
     }
+}
+
+/// What can be done about a file that comes first.
+fn overridden(link: &IfName, file: &FilePath) -> Vec<String> {
+    let netplan = file.as_str().strip_prefix("/run/systemd/network/10-netplan-").is_some();
+    let way = if netplan {
+        format!(
+            "netplan made it: take {link} out of the files in /etc/netplan, or set `config = \"netplan\"` in [[nodes]]"
+        )
+    } else {
+        format!("remove {file}, or have its [Match] leave {link} out; then `networkctl reload`")
+    };
+    vec![way]
 }
 
 /// What can be done about an HCA that refuses connected mode.

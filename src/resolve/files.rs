@@ -17,7 +17,7 @@ use crate::state::{Object, State};
 type Part = fn(&Resolved, &mut Desired) -> Result<(), ResolveFault>;
 
 pub(super) fn want(resolved: &Resolved, desired: &mut Desired, faults: &mut Vec<ResolveFault>) {
-    let parts: [Part; 4] = [want_recovery, want_modules, want_rules, want_config];
+    let parts: [Part; 5] = [want_recovery, want_modules, want_rules, not_overridden, want_config];
     for part in parts {
         if let Err(fault) = part(resolved, desired) {
             faults.push(fault);
@@ -136,6 +136,23 @@ fn want_rules(resolved: &Resolved, desired: &mut Desired) -> Result<(), ResolveF
     want_file(desired, file, reason, None);
     if let Some(wanted) = desired.items.get_mut(&object) {
         wanted.provisional = provisional;
+    }
+    Ok(())
+}
+
+/// networkd takes the first file whose name sorts first and that matches a link, and no other.
+fn not_overridden(resolved: &Resolved, _: &mut Desired) -> Result<(), ResolveFault> {
+    for (found, link) in &resolved.ports {
+        let (Some(link), Some(netdev)) = (link, &found.port.netdev) else { continue };
+        let Some(file) = &netdev.networkd_file else { continue };
+        let ours = match resolved.keeper {
+            Keeper::Networkd => networkd::file_name(&link.config.name.value),
+            Keeper::Netplan => netplan::networkd_file_name(&link.config.name.value),
+        };
+        if file.as_str().rsplit('/').next().is_some_and(|name| name < ours.as_str()) {
+            let origin = resolved.intent.config.origin.clone();
+            return Err(ResolveFault::Overridden { origin, link: netdev.name.clone(), file: file.clone(), ours });
+        }
     }
     Ok(())
 }

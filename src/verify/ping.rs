@@ -1,9 +1,9 @@
 //! Full-MTU pings that must not be fragmented, by the system's own `ping`.
 
 use std::net::IpAddr;
-use std::process::{Command, Stdio};
 
 use super::model::{Ping, PingResult};
+use crate::program::command;
 
 /// What an ICMP echo adds to its payload, bytes: IPv4 header 20 and ICMP header 8 (RFC 791, RFC 792).
 const IPV4_OVERHEAD_BYTES: u32 = 28;
@@ -13,7 +13,7 @@ const IPV6_OVERHEAD_BYTES: u32 = 48;
 /// Sends three pings, bound to the interface, and says what came of them.
 #[must_use]
 pub fn run(ping: &Ping) -> PingResult {
-    let output = Command::new("ping").args(arguments(ping)).stdin(Stdio::null()).env("LC_ALL", "C").output();
+    let output = command("ping").args(arguments(ping)).output();
     match output {
         Ok(output) if output.status.success() => PingResult { answered: true, said: loss(&output.stdout) },
         Ok(output) => {

@@ -1,7 +1,7 @@
 //! Changes made by hand: drift names exactly them, and one apply repairs them.
 
-use crate::lab_support::{lab, ok, spec};
-use crate::{Claim, applied, golden, ib0_is, in_sync, lab_spec, objects, on};
+use crate::lab_support::{json, lab, ok, selvedge, spec, until};
+use crate::{Claim, UNIT, applied, golden, ib0_is, in_sync, lab_spec, objects, on};
 
 pub(crate) const CLAIMS: &[Claim] = &[
     ("drift_mode", || by_hand("echo datagram > /sys/class/net/ib0/mode", &["link-mode ib0", "link-mtu ib0"])),
@@ -30,7 +30,48 @@ pub(crate) const CLAIMS: &[Claim] = &[
     ("drift_module_unloaded", module_unloaded),
     ("drift_module_options", module_options),
     ("drift_reads_well", reads_well),
+    ("a_file_that_networkd_prefers_to_ours_is_named", preferred_file),
+    ("a_manager_that_dies_at_once_is_no_success", dying_manager),
 ];
+
+/// Our file is as it was and the address is there, and yet the next boot would not bring it.
+fn preferred_file() {
+    applied();
+    let file = "/etc/systemd/network/05-mine.network";
+    let decides = |wanted: &str| {
+        until("networkd has chosen", 20, || {
+            json("node01", "networkctl --json=short status ib0")["NetworkFile"] == wanted
+        });
+    };
+    ok(
+        "node01",
+        &format!("printf '[Match]\\nName=ib0\\n[Network]\\nAddress=192.168.77.1/24\\n' >{file}; networkctl reload"),
+    );
+    decides(file);
+    for command in ["drift", "plan", "apply"] {
+        on(command, &lab_spec(), "node01").exits(1).says(&format!("ib0 is configured by {file}"));
+    }
+    selvedge(&["verify", &lab_spec(), "--only", "node"]).exits(3).says(&format!("ib0 is configured by {file}"));
+    ok("node01", &format!("rm {file}; networkctl reload"));
+    decides("/etc/systemd/network/10-selvedge-ib0.network");
+    on("apply", &lab_spec(), "node01").exits(0);
+    in_sync(&lab_spec(), "node01");
+}
+
+/// The start of a simple service succeeds when its program begins.
+fn dying_manager() {
+    applied();
+    let folder = format!("/etc/systemd/system/{UNIT}.d");
+    let drop_in = "printf '[Service]\\nExecStart=\\nExecStart=/bin/false\\n'";
+    ok(
+        "node01",
+        &format!("mkdir {folder}; {drop_in} >{folder}/no.conf; systemctl daemon-reload; systemctl stop {UNIT}"),
+    );
+    on("apply", &lab_spec(), "node01").exits(1).says("does not stay up");
+    ok("node01", &format!("rm -r {folder}; systemctl daemon-reload"));
+    on("apply", &lab_spec(), "node01").exits(0);
+    in_sync(&lab_spec(), "node01");
+}
 
 /// Drift names `found` and nothing else; one apply repairs it.
 fn by_hand(change: &str, found: &[&str]) {

@@ -13,6 +13,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
     ("unconfigured_plan_reads_well", unconfigured_plan),
     ("apply_reaches_the_wanted_state", apply_reaches),
     ("second_apply_changes_nothing", second_apply),
+    ("a_no_op_costs_little", no_op_cost),
     ("sm_status_agrees_with_sminfo", sm_status),
     ("verify_proves_rdma_and_the_wire_agrees", verify_on_the_wire),
 ];
@@ -54,6 +55,22 @@ fn second_apply() {
         on("apply", &lab_spec(), node).exits(0).says(&format!("{node}: in sync, nothing was changed"));
         on("plan", &lab_spec(), node).exits(0);
         assert_eq!(ok(node, "ls /var/lib/selvedge/journal; stat -c %Y /etc/systemd/network/*selvedge*"), before);
+    }
+}
+
+/// Held: no child, CPU time within 3 times `ip -d -j addr`, under 20 MB, a bounded number of system calls.
+fn no_op_cost() {
+    applied();
+    lab(&["put", "node01", &here("examples/lab.toml"), "/root/lab.toml"]);
+    lab(&["put", "node01", &here("tests/lab_journey/cost.py"), "/root/cost.py"]);
+    let cost = json("node01", "python3 /root/cost.py /root/lab.toml");
+    eprintln!("      {cost}");
+    for verb in ["drift", "apply"] {
+        let of = |what: &str| cost[verb][what].as_f64().unwrap();
+        assert!(of("children") == 0.0 && of("calls") < 700.0, "{cost}");
+        // A debug build is no measure of the rest.
+        let is_release = std::env::var_os("SELVEDGE_BIN").is_some();
+        assert!(!is_release || of("bytes") < 20e6 && of("ratio") < 3.0, "{cost}");
     }
 }
 

@@ -4,6 +4,8 @@ use super::tree::Tree;
 use crate::facts::Netdev;
 use crate::name::IfName;
 use crate::rdma::Guid;
+use crate::render::netplan;
+use crate::state::FilePath;
 
 const CLASS: &str = "/sys/class/net";
 
@@ -36,7 +38,8 @@ fn ipoib_link(tree: &Tree, name: &str) -> Option<IpoibLink> {
     let address = hardware_address(&word("address")?)?;
     let guid = Guid(u64::from_be_bytes(*address.last_chunk::<8>()?));
     let connected_capable = Some(address.first()? & RC_CAPABLE != 0);
-    Some(IpoibLink { guid, netdev: Netdev { name: name.parse().ok()?, connected_capable } })
+    let networkd_file = networkd_file(tree, name);
+    Some(IpoibLink { guid, netdev: Netdev { name: name.parse().ok()?, connected_capable, networkd_file } })
 }
 
 /// The interface of the InfiniBand port with this GUID.
@@ -56,7 +59,18 @@ pub(super) fn of_ethernet_port(tree: &Tree, device: &str, number: u8) -> Option<
         names.into_iter().find(|name| single || of_port(name))
     })?;
     let name: IfName = name.parse().ok()?;
-    Some(Netdev { name, connected_capable: None })
+    let networkd_file = networkd_file(tree, name.as_str());
+    Some(Netdev { name, connected_capable: None, networkd_file })
+}
+
+/// The file that systemd-networkd chose for the link, as its own record of the link has it (sd-network reads it too).
+/// One that netplan made is of everybody's files in /etc/netplan together; with ours among them it says nothing.
+fn networkd_file(tree: &Tree, name: &str) -> Option<FilePath> {
+    let index = tree.word(&format!("{CLASS}/{name}/ifindex"))?;
+    let record = tree.text(&format!("/run/systemd/netif/links/{index}"))?;
+    let file = record.lines().find_map(|line| line.strip_prefix("NETWORK_FILE="))?;
+    let ours = file.starts_with("/run/systemd/network/10-netplan-") && tree.has(netplan::PATH);
+    if ours { None } else { file.parse().ok() }
 }
 
 fn hardware_address(text: &str) -> Option<Vec<u8>> {

@@ -87,6 +87,16 @@ fn an_hca_is_described_from_sysfs() {
     assert_eq!((port.lid, port.sm_lid), (26, 1));
     let netdev = port.netdev.as_ref().unwrap();
     assert_eq!((netdev.name.as_str(), netdev.connected_capable), ("ib0", Some(true)));
+    assert_eq!(netdev.networkd_file, None);
+    let decides = |file: &str| {
+        host.write("/run/systemd/netif/links/3", &format!("ADMIN_STATE=configured\nNETWORK_FILE={file}\n"));
+        host.facts().devices[0].ports[0].netdev.as_ref().unwrap().networkd_file.as_ref().map(ToString::to_string)
+    };
+    let (mine, netplan) = ("/etc/systemd/network/05-mine.network", "/run/systemd/network/10-netplan-ib0.network");
+    assert_eq!(decides(mine).as_deref(), Some(mine));
+    assert_eq!(decides(netplan).as_deref(), Some(netplan));
+    host.write("/etc/netplan/60-selvedge.yaml", "");
+    assert_eq!((decides(netplan), decides(mine).as_deref()), (None, Some(mine)));
 }
 
 #[test]

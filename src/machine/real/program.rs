@@ -4,7 +4,7 @@
 //! ended and what it wrote to standard error. One that does not end is killed:
 //! an apply that hangs is a node nobody can change any more.
 
-use std::process::{Output, Stdio};
+use std::process::Output;
 use std::time::Duration;
 
 use tokio::process::Command;
@@ -38,9 +38,8 @@ fn run_within(deadline: Duration, program: &str, arguments: &[&str]) -> Result<S
 }
 
 fn output(deadline: Duration, program: &str, arguments: &[&str]) -> std::io::Result<Output> {
-    let mut command = Command::new(program);
-    // Messages end up in our own: one language for all of them.
-    command.args(arguments).env("LC_ALL", "C").stdin(Stdio::null()).kill_on_drop(true);
+    let mut command = Command::from(crate::program::command(program));
+    command.args(arguments).kill_on_drop(true);
     // A Ctrl-C at the terminal is for us to act on, not for a modprobe that is half done.
     command.process_group(0);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use zbus::{MessageStream, OwnedObjectPath};
@@ -18,6 +18,14 @@ const JOB_DEADLINE: Duration = Duration::from_secs(120);
 
 /// How long an observation waits for a unit that is starting or stopping.
 const SETTLE_DEADLINE: Duration = Duration::from_secs(10);
+
+/// How long a service that was started has to run before it counts as running.
+const STAYS: Duration = Duration::from_secs(2);
+
+/// How long it may take until it does; our own manager's unit is tried again after 5 s.
+const STAYS_DEADLINE: Duration = Duration::from_secs(15);
+
+const UNIT_INTERFACE: &str = "org.freedesktop.systemd1.Unit";
 
 /// How many of its last journal lines a failed unit's error carries.
 const JOURNAL_LINES: &str = "6";
@@ -55,7 +63,37 @@ pub(super) fn perform(bus: &Bus, name: &UnitName, before: &State, after: &State)
         // A unit that failed too often in a row is not started again until that is forgotten.
         let _ = bus.runtime.block_on(bus.call(SYSTEMD, "ResetFailedUnit", &name.as_str()));
     }
-    run_job(bus, method, name, action)
+    run_job(bus, method, name, action)?;
+    if *after == State::Running { stays(bus, name, action) } else { Ok(()) }
+}
+
+/// Waits until a service has run for a moment: the job of a simple one ends when its program begins, and one that
+/// dies at once would pass. A service that finds its device late is started again by systemd, and has that chance.
+fn stays(bus: &Bus, name: &UnitName, action: &'static str) -> Result<(), MachineError> {
+    let deadline = Instant::now() + STAYS_DEADLINE;
+    loop {
+        let before = bus.runtime.block_on(start_of(bus, name));
+        std::thread::sleep(STAYS);
+        let after = bus.runtime.block_on(start_of(bus, name));
+        if before.is_some() && before == after {
+            return Ok(());
+        }
+        if Instant::now() >= deadline {
+            let result = format!("it does not stay up for {} s", STAYS.as_secs());
+            return Err(MachineError::Unit { name: name.clone(), action, result, journal: journal(name) });
+        }
+    }
+}
+
+/// Which run of an active unit this is: systemd gives each its own id.
+async fn start_of(bus: &Bus, name: &UnitName) -> Option<Vec<u8>> {
+    let answer = bus.call(SYSTEMD, "GetUnit", &name.as_str()).await.ok()?;
+    let path: OwnedObjectPath = answer.body().deserialize().ok()?;
+    let state: String = bus.property(SYSTEMD, path.as_str(), UNIT_INTERFACE, "ActiveState").await?;
+    if state != "active" {
+        return None;
+    }
+    bus.property(SYSTEMD, path.as_str(), UNIT_INTERFACE, "InvocationID").await
 }
 
 /// Restarts a unit if it runs.
