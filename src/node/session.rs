@@ -99,6 +99,9 @@ pub enum SessionError {
     /// Signals cannot be held back.
     #[error("cannot hold signals back while this machine is changed: {0}")]
     Signals(#[source] std::io::Error),
+    /// A link in an image's store could lead out of it.
+    #[error("{0} is a symbolic link, and selvedge makes none there: look where it leads, then remove it")]
+    StoreLink(PathBuf),
     /// `--confirm` on an image.
     #[error("an image has nothing to undo in time: --confirm is for a running node")]
     ConfirmOnImage,
@@ -148,14 +151,13 @@ impl Session {
     /// The file system image at `root`.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// When it cannot be opened, or has links where its journals are to be.
     pub fn image(root: &Path) -> Result<Self, SessionError> {
-        Ok(Self {
-            machine: RealMachine::image(root)?,
-            store: Store::new(root.join(STORE)),
-            root: root.to_owned(),
-            live: false,
-        })
+        let machine = RealMachine::image(root)?;
+        // A link in the image may name a folder of this host, which the journals are not of.
+        let folder = machine.place_of(STORE)?;
+        refuse_links(&folder)?;
+        Ok(Self { machine, store: Store::new(folder), root: root.to_owned(), live: false })
     }
 
     /// What this host has.
@@ -355,6 +357,16 @@ impl Session {
             Recovered::Awaiting(_) => Err(SessionError::Awaiting),
             Recovered::Undone(rollback) => Err(SessionError::Torn(rollback)),
         }
+    }
+}
+
+/// What is written in an image's store must stay in it.
+fn refuse_links(store: &Path) -> Result<(), SessionError> {
+    let journals = std::fs::read_dir(store.join("journal")).into_iter().flatten().flatten().map(|entry| entry.path());
+    let parts = ["lock", "journal", "blobs"].map(|name| store.join(name));
+    match parts.into_iter().chain(journals).find(|path| path.is_symlink()) {
+        Some(link) => Err(SessionError::StoreLink(link)),
+        None => Ok(()),
     }
 }
 
