@@ -24,7 +24,7 @@ use crate::intent::Intent;
 use crate::machine::real::RealMachine;
 use crate::machine::{Machine, MachineError};
 use crate::name::{DeviceName, HostName, Label};
-use crate::plan::Desired;
+use crate::plan::{Desired, Protected, Refusal, guard};
 use crate::resolve::{ResolveFaults, resolve, select};
 use crate::spec::{self, Checked, Faults, Look, Spec};
 use crate::state::{Change, Owned};
@@ -174,10 +174,13 @@ impl Session {
     /// When the spec has faults, or the host cannot be looked at or have what is asked.
     pub fn plan(&mut self, spec: &SpecText, host: &HostName) -> Result<PlanReport, SessionError> {
         let intent = self.intent(spec, host)?;
-        let desired = resolve(&intent, &self.facts()?)?;
+        let facts = self.facts()?;
+        let mut desired = resolve(&intent, &facts)?;
         let owned = self.store.owned()?;
         let observed = self.machine.observe(&desired.scope(&owned))?;
-        let changes = desired.changes(&observed, &owned).into_iter();
+        let changes = desired.changes(&observed, &owned);
+        desired.notes.extend(refused(&changes, &facts.protected));
+        let changes = changes.into_iter();
         let report = |change| ChangeReport::new(change, &observed.blobs, &desired.blobs);
         Ok(PlanReport {
             node: intent.host,
@@ -382,4 +385,35 @@ fn copy(error: &std::io::Error) -> std::io::Error {
 /// Seconds since the epoch.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// What an apply would say of the links that it must not disturb.
+fn refused(changes: &[Change], protected: &[Protected]) -> Option<String> {
+    let refusals: Vec<String> = guard(changes, protected).iter().map(Refusal::to_string).collect();
+    (!refusals.is_empty()).then(|| format!("apply would refuse this without --confirm: {}", refusals.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::{Object, Reason, State};
+
+    #[test]
+    fn a_plan_says_what_an_apply_would_refuse() {
+        let link = |name: &str| -> crate::name::IfName { name.parse().unwrap() };
+        let change = Change {
+            object: Object::LinkMtu { link: link("ib0") },
+            before: State::Mtu { bytes: 2044 },
+            after: State::Mtu { bytes: 65520 },
+            reason: Reason("test".into()),
+            disturbs: Some(link("ib0")),
+            condition: None,
+        };
+        let carries = |name: &str| Protected { link: link(name), carries: "the default route".into() };
+        assert_eq!(refused(std::slice::from_ref(&change), &[carries("eth0")]), None);
+        assert_eq!(
+            refused(&[change], &[carries("ib0")]).unwrap(),
+            "apply would refuse this without --confirm: ib0 carries the default route, and changing ib0 MTU would disturb it"
+        );
+    }
 }

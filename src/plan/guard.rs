@@ -1,5 +1,7 @@
 //! Refuses changes that would cut the branch one sits on.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +24,13 @@ pub struct Refusal {
     pub change: Change,
     /// The link and what it carries.
     pub protected: Protected,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { change, protected } = self;
+        write!(f, "{} carries {}, and changing {} would disturb it", protected.link, protected.carries, change.object)
+    }
 }
 
 /// The protected links that `changes` would disturb, each with its first change.
