@@ -1,5 +1,4 @@
 //! No text makes `load` or its messages panic, or the messages long.
-#![expect(clippy::unwrap_used, reason = "a test ends where a step of it fails")]
 
 use proptest::prelude::*;
 use selvedge::spec::{Look, load};

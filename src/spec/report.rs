@@ -165,7 +165,7 @@ impl Diagnostic for Shown<'_> {
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let labelled = self.source.places.iter().zip(self.fault.places()).enumerate();
         Some(Box::new(labelled.map(|(index, (place, (_, label)))| {
-            let (label, place) = (Some(label.to_owned()), (place.range.start, place.range.len()));
+            let (label, place) = (Some(label.to_owned()), (place.span.start, place.span.end - place.span.start));
             // The fault's own place comes first.
             if index == 0 {
                 LabeledSpan::new_primary_with_span(label, place)

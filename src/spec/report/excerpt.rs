@@ -6,7 +6,6 @@
 //! places, and lines between two places that are far apart are left out.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 
@@ -48,7 +47,7 @@ struct Line {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     /// In the excerpt, bytes.
-    pub(super) range: Range<usize>,
+    pub(super) span: Span,
     /// The line in the whole text, from 0.
     line: usize,
     /// The column there in characters, from 0.
@@ -80,20 +79,20 @@ impl<'a> Excerpt<'a> {
             let (start, line) = line(number);
             let from = (at - start).min(line.len());
             let to = text.floor_char_boundary(span.end).saturating_sub(start).clamp(from, line.len());
-            (number, from..to)
+            (number, Span { start: from, end: to })
         };
-        let wanted: Vec<(usize, Range<usize>)> = spans.iter().map(within).collect();
+        let wanted: Vec<(usize, Span)> = spans.iter().map(within).collect();
         let mut places: Vec<Option<Place>> = vec![None; wanted.len()];
         let mut excerpt = Self { name, text: String::new(), lines: Vec::new(), places: Vec::new() };
         for number in kept(wanted.iter().map(|(number, _)| *number), starts.len()) {
             let (_, whole) = line(number);
             let of_line = || wanted.iter().enumerate().filter(move |(_, (of, _))| *of == number);
-            let (cut, found) = cut(whole, &of_line().map(|(_, (_, range))| range.clone()).collect::<Vec<_>>());
+            let (cut, found) = cut(whole, &of_line().map(|(_, (_, span))| *span).collect::<Vec<_>>());
             let start = excerpt.text.len();
-            for ((index, (_, range)), found) in of_line().zip(found) {
-                let column = whole.get(..range.start).unwrap_or_default().chars().count();
-                let range = start + found.start..start + found.end;
-                places[index] = Some(Place { range, line: number, column });
+            for ((index, (_, span)), found) in of_line().zip(found) {
+                let column = whole.get(..span.start).unwrap_or_default().chars().count();
+                let span = Span { start: start + found.start, end: start + found.end };
+                places[index] = Some(Place { span, line: number, column });
             }
             excerpt.lines.push(Line { number, start });
             excerpt.text.push_str(&cut);
@@ -132,9 +131,9 @@ fn kept(of_places: impl Iterator<Item = usize>, count: usize) -> BTreeSet<usize>
 }
 
 /// The line as it is shown, and the places in it.
-fn cut(line: &str, places: &[Range<usize>]) -> (String, Vec<Range<usize>>) {
+fn cut(line: &str, places: &[Span]) -> (String, Vec<Span>) {
     let mut shown = String::new();
-    let mut found = vec![0..0; places.len()];
+    let mut found = vec![Span::default(); places.len()];
     let mut end = 0;
     for window in windows(line, places) {
         if window.start > end {
@@ -144,10 +143,10 @@ fn cut(line: &str, places: &[Range<usize>]) -> (String, Vec<Range<usize>>) {
         for (place, found) in places.iter().zip(&mut found) {
             if window.start <= place.start && place.start <= window.end {
                 let at = |offset: usize| base + offset.min(window.end) - window.start;
-                *found = at(place.start)..at(place.end);
+                *found = Span { start: at(place.start), end: at(place.end) };
             }
         }
-        shown.extend(line.get(window.clone()).unwrap_or_default().chars().flat_map(harmless));
+        shown.extend(line.get(window.start..window.end).unwrap_or_default().chars().flat_map(harmless));
         end = window.end;
     }
     if end < line.len() {
@@ -163,20 +162,21 @@ fn harmless(c: char) -> impl Iterator<Item = char> {
 }
 
 /// What is shown of a line, in bytes, from left to right and apart from each other.
-fn windows(line: &str, places: &[Range<usize>]) -> Vec<Range<usize>> {
+fn windows(line: &str, places: &[Span]) -> Vec<Span> {
     if line.len() <= WHOLE_BYTES {
-        return vec![0..line.len()];
+        return vec![Span { start: 0, end: line.len() }];
     }
     if places.is_empty() {
-        return vec![0..line.floor_char_boundary(CONTEXT_BYTES)];
+        return vec![Span { start: 0, end: line.floor_char_boundary(CONTEXT_BYTES) }];
     }
-    let around = |place: &Range<usize>| {
+    let around = |place: &Span| {
         let end = place.end.min(place.start + PLACE_BYTES) + AROUND_BYTES;
-        line.floor_char_boundary(place.start.saturating_sub(AROUND_BYTES))..line.ceil_char_boundary(end)
+        let start = line.floor_char_boundary(place.start.saturating_sub(AROUND_BYTES));
+        Span { start, end: line.ceil_char_boundary(end) }
     };
-    let mut all: Vec<Range<usize>> = places.iter().map(around).collect();
+    let mut all: Vec<Span> = places.iter().map(around).collect();
     all.sort_by_key(|window| window.start);
-    let mut apart: Vec<Range<usize>> = Vec::new();
+    let mut apart: Vec<Span> = Vec::new();
     for window in all {
         match apart.last_mut() {
             Some(last) if window.start <= last.end + CUT.len() => last.end = last.end.max(window.end),
@@ -206,7 +206,7 @@ impl SourceCode for Excerpt<'_> {
             end += usize::from(self.joins(end + 1));
         }
         // Miette asks for a place without lines around it to name its line and column.
-        let place = self.places.iter().find(|place| before == 0 && place.range.start == span.offset());
+        let place = self.places.iter().find(|place| before == 0 && place.span.start == span.offset());
         let start = if before == 0 { span.offset() } else { self.lines[first].start };
         let stop = self.lines.get(end + 1).map_or(self.text.len(), |next| next.start).max(start);
         let data = self.text.as_bytes().get(start..stop).ok_or(MietteError::OutOfBounds)?;
@@ -229,20 +229,21 @@ impl SourceCode for Excerpt<'_> {
 mod tests {
     use super::*;
 
-    fn excerpt<'a>(text: &str, spans: &[Range<usize>]) -> Excerpt<'a> {
-        let spans: Vec<Span> = spans.iter().cloned().map(Span::from).collect();
+    fn excerpt<'a>(text: &str, spans: &[(usize, usize)]) -> Excerpt<'a> {
+        let spans: Vec<Span> = spans.iter().map(|&(start, end)| Span { start, end }).collect();
         Excerpt::new("a.toml", text, &line_starts(text), &spans)
     }
 
     fn shown(excerpt: &Excerpt<'_>, place: usize) -> String {
-        excerpt.text[excerpt.places[place].range.clone()].to_owned()
+        let Span { start, end } = excerpt.places[place].span;
+        excerpt.text[start..end].to_owned()
     }
 
     #[test]
     fn a_long_line_is_cut_to_what_is_around_its_place() {
         let text = format!("a = 1\n{}WRONG{}\nb = 2\n", "é".repeat(500), "y".repeat(70_000));
         let at = text.find("WRONG").unwrap();
-        let excerpt = excerpt(&text, &[at..at + 5]);
+        let excerpt = excerpt(&text, &[(at, at + 5)]);
         assert_eq!(shown(&excerpt, 0), "WRONG");
         assert_eq!((excerpt.places[0].line, excerpt.places[0].column), (1, 500));
         let line = excerpt.text.lines().nth(1).unwrap();
@@ -253,7 +254,7 @@ mod tests {
     #[test]
     fn places_far_apart_on_one_line_are_both_shown() {
         let text = format!("FIRST{}SECOND{}", "-".repeat(5000), "-".repeat(5000));
-        let excerpt = excerpt(&text, &[5005..5011, 0..5]);
+        let excerpt = excerpt(&text, &[(5005, 5011), (0, 5)]);
         assert_eq!((shown(&excerpt, 0), shown(&excerpt, 1)), ("SECOND".to_owned(), "FIRST".to_owned()));
         assert_eq!(excerpt.places[0].column, 5005);
         assert_eq!(excerpt.text.matches(CUT).count(), 2, "{}", excerpt.text);
@@ -262,7 +263,7 @@ mod tests {
     #[test]
     fn what_is_between_far_lines_is_left_out() {
         let text = (0..1000).map(|number| format!("line {number}\n")).collect::<String>();
-        let at = |line: &str| text.find(line).map(|at| at..at + line.len()).unwrap();
+        let at = |line: &str| text.find(line).map(|at| (at, at + line.len())).unwrap();
         let far = excerpt(&text, &[at("line 900"), at("line 5")]);
         assert_eq!(far.text.lines().collect::<Vec<_>>().join(","), "line 4,line 5,line 6,line 899,line 900,line 901");
         let near = excerpt(&text, &[at("line 9"), at("line 5")]);
@@ -272,8 +273,8 @@ mod tests {
     #[test]
     fn a_long_place_is_cut_and_orders_to_a_terminal_are_not_passed_on() {
         let text = format!("\x1b[2J\u{9b}{}", "x".repeat(1000));
-        let excerpt = excerpt(&text, &[0..text.len()]);
+        let excerpt = excerpt(&text, &[(0, text.len())]);
         assert!(shown(&excerpt, 0).starts_with("?[2J??xxx"), "{}", excerpt.text);
-        assert!(excerpt.places[0].range.len() <= PLACE_BYTES + AROUND_BYTES);
+        assert!(shown(&excerpt, 0).len() <= PLACE_BYTES + AROUND_BYTES);
     }
 }
