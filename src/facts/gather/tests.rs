@@ -151,6 +151,25 @@ fn a_file_that_cannot_be_run_is_no_program() {
     assert_eq!(programs.opensm, None);
 }
 
+#[test]
+fn links_of_an_image_lead_where_they_will_once_it_runs() {
+    let host = Host::new();
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("a.yaml"), "").unwrap();
+    host.link("/etc/netplan", outside.path().to_str().unwrap());
+    host.link("/usr/sbin/opensm", "/bin/sh");
+    host.link("/usr/sbin/netplan", "/usr/share/netplan/netplan.script");
+    let facts = host.facts();
+    assert!(!facts.config.netplan_files, "a folder of this host is not the image's");
+    assert_eq!((facts.programs.opensm, facts.config.netplan), (None, None), "and no program of this host");
+    host.program("/usr/share/netplan/netplan.script");
+    fs::remove_file(host.at("/etc/netplan")).unwrap();
+    host.link("/etc/netplan", "/persist/netplan");
+    host.write("/persist/netplan/a.yaml", "");
+    let facts = host.facts();
+    assert!(facts.config.netplan_files && facts.config.netplan.is_some());
+}
+
 struct FakeNetwork;
 
 impl Network for FakeNetwork {

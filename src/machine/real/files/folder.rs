@@ -58,7 +58,8 @@ impl Root {
     pub(super) fn place_of(&self, path: &str) -> io::Result<PathBuf> {
         let Self::Image(root) = self else { return Ok(Path::new("/").join(path)) };
         match self.open(path) {
-            Ok(folder) => std::fs::read_link(format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd())),
+            Ok(folder) => std::fs::read_link(format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd()))
+                .map_err(|error| io::Error::new(error.kind(), format!("{error}; is /proc mounted here?"))),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_empty() => {
                 let link = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC);
                 if openat2(root, path, link.resolve(ResolveFlag::RESOLVE_IN_ROOT)).is_ok() {
