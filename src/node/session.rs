@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::image;
 use super::report::{ChangeReport, PlanReport};
 use super::signals::Held;
 use super::timer;
@@ -24,7 +25,7 @@ use crate::intent::Intent;
 use crate::machine::real::RealMachine;
 use crate::machine::{Machine, MachineError};
 use crate::name::{DeviceName, HostName, Label};
-use crate::plan::{Desired, Protected, Refusal, guard};
+use crate::plan::{Desired, refused};
 use crate::resolve::{ResolveFaults, resolve, select};
 use crate::spec::{self, Checked, Faults, Look, Spec};
 use crate::state::{Change, Owned};
@@ -154,10 +155,8 @@ impl Session {
     /// When it cannot be opened, or has links where its journals are to be.
     pub fn image(root: &Path) -> Result<Self, SessionError> {
         let machine = RealMachine::image(root)?;
-        // A link in the image may name a folder of this host, which the journals are not of.
-        let folder = machine.place_of(STORE)?;
-        refuse_links(&folder)?;
-        Ok(Self { machine, store: Store::new(folder), root: root.to_owned(), live: false })
+        let store = image::store(&machine, STORE)?;
+        Ok(Self { machine, store, root: root.to_owned(), live: false })
     }
 
     /// What this host has.
@@ -363,16 +362,6 @@ impl Session {
     }
 }
 
-/// What is written in an image's store must stay in it.
-fn refuse_links(store: &Path) -> Result<(), SessionError> {
-    let journals = std::fs::read_dir(store.join("journal")).into_iter().flatten().flatten().map(|entry| entry.path());
-    let parts = ["lock", "journal", "blobs"].map(|name| store.join(name));
-    match parts.into_iter().chain(journals).find(|path| path.is_symlink()) {
-        Some(link) => Err(SessionError::StoreLink(link)),
-        None => Ok(()),
-    }
-}
-
 fn with_origins(mut desired: Desired, store: &Store, owned: &Owned) -> Desired {
     desired.blobs.extend(store.origins(owned));
     desired
@@ -385,35 +374,4 @@ fn copy(error: &std::io::Error) -> std::io::Error {
 /// Seconds since the epoch.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
-
-/// What an apply would say of the links that it must not disturb.
-fn refused(changes: &[Change], protected: &[Protected]) -> Option<String> {
-    let refusals: Vec<String> = guard(changes, protected).iter().map(Refusal::to_string).collect();
-    (!refusals.is_empty()).then(|| format!("apply would refuse this without --confirm: {}", refusals.join("; ")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::state::{Object, Reason, State};
-
-    #[test]
-    fn a_plan_says_what_an_apply_would_refuse() {
-        let link = |name: &str| -> crate::name::IfName { name.parse().unwrap() };
-        let change = Change {
-            object: Object::LinkMtu { link: link("ib0") },
-            before: State::Mtu { bytes: 2044 },
-            after: State::Mtu { bytes: 65520 },
-            reason: Reason("test".into()),
-            disturbs: Some(link("ib0")),
-            condition: None,
-        };
-        let carries = |name: &str| Protected { link: link(name), carries: "the default route".into() };
-        assert_eq!(refused(std::slice::from_ref(&change), &[carries("eth0")]), None);
-        assert_eq!(
-            refused(&[change], &[carries("ib0")]).unwrap(),
-            "apply would refuse this without --confirm: ib0 carries the default route, and changing ib0 MTU would disturb it"
-        );
-    }
 }

@@ -51,3 +51,35 @@ fn disturbs(change: &Change) -> bool {
         _ => true,
     }
 }
+
+/// What an apply of `changes` would refuse, in words; `None` when it would not.
+#[must_use]
+pub fn refused(changes: &[Change], protected: &[Protected]) -> Option<String> {
+    let refusals: Vec<String> = guard(changes, protected).iter().map(Refusal::to_string).collect();
+    (!refusals.is_empty()).then(|| format!("apply would refuse this without --confirm: {}", refusals.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::{Reason, State};
+
+    #[test]
+    fn a_plan_says_what_an_apply_would_refuse() {
+        let link = |name: &str| -> IfName { name.parse().unwrap() };
+        let change = Change {
+            object: Object::LinkMtu { link: link("ib0") },
+            before: State::Mtu { bytes: 2044 },
+            after: State::Mtu { bytes: 65520 },
+            reason: Reason("test".into()),
+            disturbs: Some(link("ib0")),
+            condition: None,
+        };
+        let carries = |name: &str| Protected { link: link(name), carries: "the default route".into() };
+        assert_eq!(refused(std::slice::from_ref(&change), &[carries("eth0")]), None);
+        assert_eq!(
+            refused(&[change], &[carries("ib0")]).unwrap(),
+            "apply would refuse this without --confirm: ib0 carries the default route, and changing ib0 MTU would disturb it"
+        );
+    }
+}
