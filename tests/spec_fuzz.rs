@@ -1,4 +1,4 @@
-//! No text makes `load` or its messages panic.
+//! No text makes `load` or its messages panic, or the messages long.
 
 use proptest::prelude::*;
 use selvedge::spec::{Look, load};
@@ -10,6 +10,21 @@ const SEEDS: &[&str] = &[
     include_str!("invalid/number-collision-racks.toml"),
     include_str!("invalid/mtu-below-ip.toml"),
 ];
+
+/// What one fault may take: its words, and a few lines of the text around each place.
+const MOST_BYTES_OF_A_FAULT: usize = 16_000;
+
+fn bounded(faults: &selvedge::spec::Faults) {
+    for look in [Look::Plain, Look::Terminal { columns: 80 }] {
+        let rendered = faults.render(look);
+        let most = MOST_BYTES_OF_A_FAULT * (faults.faults.len().min(100) + 1);
+        assert!(rendered.len() <= most, "{} bytes for {} faults", rendered.len(), faults.faults.len());
+        assert!(rendered.lines().all(|line| line.len() < 4_000), "a long line:\n{rendered}");
+    }
+    for record in faults.records() {
+        assert!(record.message.len() + record.help.map_or(0, |help| help.len()) < 3_000, "{}", record.message);
+    }
+}
 
 fn survive(text: &str) {
     match load("fuzz.toml", text) {
@@ -69,9 +84,44 @@ proptest! {
     }
 
     #[test]
+    fn an_example_with_a_long_line(
+        seed in prop::sample::select(SEEDS),
+        at in any::<prop::sample::Index>(),
+        chunk in "[a-z\\[\\]=\"'{}, 0-9\n-]{1,4}|node[0-9]{3},|é|\t|\u{1b}|漢|\r",
+        times in prop::sample::select(&[100_usize, 3_000, 66_000][..]),
+    ) {
+        let mut text = seed.to_owned();
+        text.insert_str(border(&text, at), &chunk.repeat(times / chunk.len()));
+        match load("fuzz.toml", &text) {
+            Ok(checked) => bounded(&checked.warnings),
+            Err(faults) => bounded(&faults),
+        }
+    }
+
+    #[test]
     fn lines_of_examples_in_any_order(lines in prop::collection::vec(any::<prop::sample::Index>(), 0..40)) {
         let all: Vec<_> = SEEDS.iter().flat_map(|seed| seed.lines()).collect();
         let text: Vec<_> = lines.iter().map(|line| *line.get(&all)).collect();
         survive(&text.join("\n"));
+    }
+}
+
+/// Each made the messages panic, or echo the whole line.
+#[test]
+fn lines_longer_than_any_screen() {
+    let quickstart = SEEDS[0];
+    let hosts: Vec<String> = (1..9_000).map(|number| format!("node{number:05}")).collect();
+    let hosts = format!("hosts = \"{},node00042\"", hosts.join(","));
+    for text in [
+        format!("x = \"{}\" \"", "x".repeat(65_530)),
+        quickstart.replace("hosts = \"node[01-02]\"", &hosts),
+        format!("version = {}", "[".repeat(70_000)),
+        format!("version = {}1", "0".repeat(70_000)),
+        format!("{} = 1\nversion = 1", "k".repeat(70_000)),
+        format!("version = 1\na.{}", "\t".repeat(70_000)),
+        quickstart.replace("\"HDR\"", &format!("\"{}\"", "é".repeat(70_000))),
+    ] {
+        let faults = load("long.toml", &text).unwrap_err();
+        bounded(&faults);
     }
 }

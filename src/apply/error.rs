@@ -112,11 +112,7 @@ impl From<Cause> for ApplyError {
 }
 
 fn refusals(refusals: &[Refusal]) -> String {
-    let line = |refusal: &Refusal| {
-        let Refusal { change, protected } = refusal;
-        format!("{} carries {}, and changing {} would disturb it", protected.link, protected.carries, change.object)
-    };
-    refusals.iter().map(line).collect::<Vec<_>>().join("; ")
+    refusals.iter().map(Refusal::to_string).collect::<Vec<_>>().join("; ")
 }
 
 impl ApplyError {

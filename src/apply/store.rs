@@ -247,6 +247,10 @@ impl Store {
     }
 
     fn make_folders(&self) -> Result<(), StoreError> {
+        // An image may lack /var/lib, which is not only ours.
+        if let Some(above) = self.folder.parent() {
+            fs::DirBuilder::new().recursive(true).mode(0o755).create(above).map_err(at(above))?;
+        }
         for folder in [self.folder.clone(), self.folder.join("journal"), self.folder.join("blobs")] {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(at(&folder))?;
         }

@@ -1,17 +1,18 @@
 //! plan, drift, apply, confirm, rollback and recover: here, on an image, or on another node.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use super::args::{Apply, Elsewhere, OnNode, Reach, Recover};
-use super::host::{Target, connect, load, read_spec, this};
+use super::host::{Target, connect, load, read_spec};
 use super::text::{self, Tense};
-use super::{Outcome, Stop, exit, print};
+use super::{Outcome, Stop, exit, print, tell, write_out};
 use crate::apply::Rollback;
 use crate::apply::recover::Recovered;
 use crate::apply::rollback::When;
+use crate::name::HostName;
 use crate::node::protocol::{Reply, Request};
-use crate::node::remote::Remote;
+use crate::node::remote::{CallError, Remote};
 use crate::node::{PlanReport, Session, SpecText};
 use crate::state::{Change, Object};
 
@@ -54,8 +55,8 @@ pub(super) fn apply(args: &Apply) -> Outcome {
     let spec = read_spec(&on.spec.path)?;
     let mut watch = |change: &Change| {
         if std::io::stderr().is_terminal() {
-            // A terminal that is gone must not stop the apply half way.
-            let _ = writeln!(std::io::stderr(), "{}", text::progress(change));
+            // A terminal that is gone does not stop the apply half way.
+            tell(&text::progress(change));
         }
     };
     let applied = match place(on)? {
@@ -69,30 +70,41 @@ pub(super) fn apply(args: &Apply) -> Outcome {
             as_plan(&remote, reply)?
         }
     };
-    print(on.report.format, &applied, || text::plan(&applied, Tense::Past))?;
+    let printed = print(on.report.format, &applied, || text::plan(&applied, Tense::Past));
+    printed.map_err(|stop| stop.after(&done(&applied)))?;
     Ok(exit::OK)
 }
 
-pub(super) fn confirm(args: &Elsewhere) -> Outcome {
-    match args.reach.target()? {
-        Target::Here(_) => Session::live().confirm()?,
-        Target::There(_) => simple(args, Request::Confirm {})?,
+/// An apply that is done, in one sentence.
+fn done(applied: &PlanReport) -> String {
+    let node = &applied.node;
+    match (applied.changes.len(), applied.confirm_by) {
+        (0, _) => format!("{node} is in sync, nothing was changed"),
+        (_, None) => format!("the apply on {node} is done and stays"),
+        (_, Some(_)) => format!("the apply on {node} is done, and UNDONE unless you give `selvedge confirm` in time"),
     }
-    say("confirmed: the last apply stays");
+}
+
+pub(super) fn confirm(args: &Elsewhere) -> Outcome {
+    match args.reach.target() {
+        Target::Here => Session::live().confirm()?,
+        Target::There(host) => simple(args, &host, Request::Confirm {})?,
+    }
+    say("confirmed: the last apply stays")?;
     Ok(exit::OK)
 }
 
 pub(super) fn roll_back(args: &Elsewhere) -> Outcome {
-    match args.reach.target()? {
-        Target::Here(_) => {
+    match args.reach.target() {
+        Target::Here => {
             let rollback = Session::live().roll_back()?;
             if let Rollback::Failed { .. } = rollback {
                 return Err(Stop { message: rollback.to_string(), code: exit::TORN });
             }
         }
-        Target::There(_) => simple(args, Request::RollBack {})?,
+        Target::There(host) => simple(args, &host, Request::RollBack {})?,
     }
-    say("rolled back: the node is as it was before the last apply");
+    say("rolled back: the node is as it was before the last apply")?;
     Ok(exit::OK)
 }
 
@@ -106,34 +118,36 @@ pub(super) fn recover(args: &Recover) -> Outcome {
     match recovered {
         Recovered::Nothing => Ok(exit::OK),
         Recovered::Awaiting(deadline) => {
-            say(&format!("an apply waits for its confirmation until {deadline} (seconds since the epoch)"));
+            say(&format!("an apply waits for its confirmation until {deadline} (seconds since the epoch)"))?;
             Ok(exit::OK)
         }
         Recovered::Undone(rollback) => {
-            say(&format!("an apply that did not end, or was not confirmed, was undone: {rollback}"));
-            Ok(exit::of_rollback(&rollback))
+            let said = say(&format!("an apply that did not end, or was not confirmed, was undone: {rollback}"));
+            match exit::of_rollback(&rollback) {
+                exit::OK => said.map(|()| exit::OK),
+                code => Ok(code),
+            }
         }
     }
 }
 
 enum Place {
-    Session(Session, crate::name::HostName),
-    There(crate::name::HostName),
+    Session(Session, HostName),
+    There(HostName),
 }
 
 fn place(args: &OnNode) -> Result<Place, Stop> {
     if let Some(root) = &args.root {
-        let host = args.reach.node.clone().map_or_else(this, Ok)?;
-        return Ok(Place::Session(Session::image(root)?, host));
+        return Ok(Place::Session(Session::image(root)?, args.reach.name()?));
     }
-    Ok(match args.reach.target()? {
-        Target::Here(host) => Place::Session(Session::live(), host),
+    Ok(match args.reach.target() {
+        Target::Here => Place::Session(Session::live(), args.reach.name()?),
         Target::There(host) => Place::There(host),
     })
 }
 
 /// The spec is checked here first: its faults need no node.
-fn reach(text: &SpecText, host: &crate::name::HostName, reach: &Reach) -> Result<Remote, Stop> {
+fn reach(text: &SpecText, host: &HostName, reach: &Reach) -> Result<Remote, Stop> {
     let spec = load(text)?;
     Ok(connect(host, Some(&spec), &reach.by.ssh())?)
 }
@@ -145,8 +159,12 @@ fn remote_call(
     watch: &mut dyn FnMut(&Change),
 ) -> Result<Reply, Stop> {
     remote.call(request, deadline, watch).map_err(|error| {
+        // What the node itself says does not say which node it is.
+        let refused = matches!(error, CallError::Refused { .. });
         let mut stop = Stop::from(error);
-        stop.message = format!("{}: {}", remote.host(), stop.message);
+        if refused {
+            stop.message = format!("{}: {}", remote.host(), stop.message);
+        }
         stop
     })
 }
@@ -158,14 +176,39 @@ fn as_plan(remote: &Remote, reply: Reply) -> Result<PlanReport, Stop> {
     }
 }
 
-fn simple(args: &Elsewhere, request: Request) -> Result<(), Stop> {
-    let Target::There(host) = args.reach.target()? else { return Ok(()) };
+fn simple(args: &Elsewhere, host: &HostName, request: Request) -> Result<(), Stop> {
     let spec = args.spec.as_ref().map(|path| read_spec(path).and_then(|text| load(&text))).transpose()?;
-    let mut remote = connect(&host, spec.as_ref(), &args.reach.by.ssh())?;
+    let mut remote = connect(host, spec.as_ref(), &args.reach.by.ssh())?;
     remote_call(&mut remote, request, APPLY_DEADLINE, &mut |_| {}).map(|_| ())
 }
 
-/// A line for the reader. One who is gone by now does not change what was done.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stdout(), "{line}");
+/// What was done, in a line for the reader.
+fn say(line: &str) -> Result<(), Stop> {
+    write_out(format!("{line}\n").as_bytes()).map_err(|stop| stop.after(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_report_does_not_hide_what_was_done() {
+        let node = "node01".parse().unwrap();
+        let mut report = PlanReport { node, changes: vec![], deferred: vec![], notes: vec![], confirm_by: None };
+        assert_eq!(done(&report), "node01 is in sync, nothing was changed");
+        let object = Object::Module { name: "ib_ipoib".parse().unwrap() };
+        let (before, after) = (crate::state::State::Absent, crate::state::State::Present);
+        let reason = crate::state::Reason("test".into());
+        let change = Change { object, before, after, reason, disturbs: None, condition: None };
+        report.changes.push(crate::node::ChangeReport { change, diff: None });
+        let stop = Stop::failed("cannot write to standard output: no space").after(&done(&report));
+        assert_eq!(
+            stop.message,
+            "the apply on node01 is done and stays; only the report of it could not be written: \
+             cannot write to standard output: no space"
+        );
+        assert_eq!(stop.code, exit::FAILED);
+        report.confirm_by = Some(1);
+        assert!(done(&report).contains("UNDONE unless you give `selvedge confirm`"));
+    }
 }

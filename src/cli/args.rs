@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::hostlist::HostList;
 use crate::name::HostName;
 use crate::state::FilePath;
 
@@ -187,13 +188,13 @@ pub(crate) struct Recover {
 pub(crate) struct Verify {
     #[command(flatten)]
     pub(crate) spec: Spec,
-    /// Only these nodes; all of the spec without it
-    #[arg(long, value_name = "NAME", num_args = 1..)]
-    pub(crate) node: Vec<HostName>,
+    /// Only these nodes, such as node01,gpu[01-16]; all of the spec without it
+    #[arg(long, value_name = "NAMES")]
+    pub(crate) node: Vec<HostList>,
     #[command(flatten)]
     pub(crate) by: BySsh,
-    /// Only these kinds of check
-    #[arg(long, value_enum, num_args = 1.., value_delimiter = ',')]
+    /// Only these kinds of check, such as node,sm
+    #[arg(long, value_enum, value_delimiter = ',')]
     pub(crate) only: Vec<Only>,
     /// Show the checks that passed as well
     #[arg(long, short)]
@@ -257,6 +258,12 @@ pub(crate) enum SchemaOf {
     Spec,
     /// What `plan`, `drift` and `apply` report
     Plan,
+    /// What `check` reports
+    Check,
+    /// What `show` reports
+    Show,
+    /// What `render` reports
+    Render,
     /// What `verify` reports
     Report,
     /// What `facts` prints
@@ -270,4 +277,31 @@ pub(crate) struct Completions {
     /// The shell
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verify(arguments: &[&str]) -> Verify {
+        let words = ["selvedge", "verify"].iter().chain(arguments);
+        match Arguments::try_parse_from(words).map(|arguments| arguments.command) {
+            Ok(Command::Verify(verify)) => verify,
+            other => panic!("{arguments:?}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_option_takes_one_value_and_leaves_the_spec_alone() {
+        for words in [
+            &["--only", "node", "--node", "node01", "lab.toml"][..],
+            &["lab.toml", "--only", "node,sm", "--node", "node01,node02"],
+            &["--node", "node[01-04]", "lab.toml", "--only", "sm", "--only", "perf", "--node", "gpu1"],
+        ] {
+            assert_eq!(verify(words).spec.path, PathBuf::from("lab.toml"), "{words:?}");
+        }
+        let both = verify(&["--only", "node,sm", "--only", "ping", "--node", "node[01-04]", "--node", "gpu1"]);
+        assert_eq!(both.only, [Only::Node, Only::Sm, Only::Ping]);
+        assert_eq!(both.node.iter().map(HostList::count).collect::<Vec<_>>(), [4, 1]);
+    }
 }

@@ -28,19 +28,24 @@ pub(super) fn is_this(name: &HostName, this: &HostName) -> bool {
 /// What a command is for.
 pub(super) enum Target {
     /// This host.
-    Here(HostName),
+    Here,
     /// Another.
     There(HostName),
 }
 
 impl Reach {
     /// The node that is meant.
-    pub(super) fn target(&self) -> Result<Target, Stop> {
+    pub(super) fn target(&self) -> Target {
         match &self.node {
-            None => Ok(Target::Here(this()?)),
-            Some(node) if this().is_ok_and(|this| is_this(node, &this)) => Ok(Target::Here(node.clone())),
-            Some(node) => Ok(Target::There(node.clone())),
+            None => Target::Here,
+            Some(node) if this().is_ok_and(|this| is_this(node, &this)) => Target::Here,
+            Some(node) => Target::There(node.clone()),
         }
+    }
+
+    /// The node's name in a spec. This host's own is asked for only when none is given.
+    pub(super) fn name(&self) -> Result<HostName, Stop> {
+        self.node.clone().map_or_else(this, Ok)
     }
 }
 
@@ -56,13 +61,17 @@ pub(super) fn connect(host: &HostName, spec: Option<&Spec>, ssh: &Ssh) -> Result
     Remote::over_ssh(host, address.unwrap_or(host), ssh)
 }
 
+/// A spec of a million hosts is far below, bytes.
+const MOST_SPEC_BYTES: u64 = 16 << 20;
+/// The facts of any host are far below, bytes.
+pub(super) const MOST_FACTS_BYTES: u64 = 16 << 20;
+
 /// Reads a spec's text; `-` is standard input.
 pub(super) fn read_spec(path: &Path) -> Result<SpecText, Stop> {
     let (name, text) = if path == Path::new("-") {
-        let mut text = String::new();
-        ("<stdin>".to_owned(), std::io::stdin().read_to_string(&mut text).map(|_| text))
+        ("<stdin>".to_owned(), read_text(std::io::stdin().lock(), MOST_SPEC_BYTES))
     } else {
-        (path.display().to_string(), std::fs::read_to_string(path))
+        (path.display().to_string(), read_file(path, MOST_SPEC_BYTES))
     };
     match text {
         Ok(text) => Ok(SpecText { name, text }),
@@ -71,6 +80,21 @@ pub(super) fn read_spec(path: &Path) -> Result<SpecText, Stop> {
         ))),
         Err(error) => Err(Stop::failed(format!("cannot read the spec {name}: {error}"))),
     }
+}
+
+/// A file's text, up to `most` bytes: what is larger, or never ends, is not what it was taken for.
+pub(super) fn read_file(path: &Path, most: u64) -> std::io::Result<String> {
+    read_text(std::fs::File::open(path)?, most)
+}
+
+fn read_text(from: impl Read, most: u64) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    from.take(most + 1).read_to_end(&mut bytes)?;
+    let invalid = |why: String| std::io::Error::new(std::io::ErrorKind::InvalidData, why);
+    if bytes.len() as u64 > most {
+        return Err(invalid(format!("it is larger than {} MiB, which is the most", most >> 20)));
+    }
+    String::from_utf8(bytes).map_err(|error| invalid(format!("it is not UTF-8 text: {}", error.utf8_error())))
 }
 
 /// Reads and checks a spec; warnings go to standard error.
@@ -104,6 +128,16 @@ pub(super) fn perf_worker() -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_has_an_end() {
+        assert_eq!(read_text(&b"abcd"[..], 4).unwrap(), "abcd");
+        let error = read_text(std::io::repeat(b'x'), 1 << 20).unwrap_err();
+        assert_eq!(error.to_string(), "it is larger than 1 MiB, which is the most");
+        assert!(read_text(&b"a\xff"[..], 4).unwrap_err().to_string().starts_with("it is not UTF-8 text: "));
+        let stop = read_spec(Path::new("/dev/zero")).err().unwrap();
+        assert_eq!(stop.message, "cannot read the spec /dev/zero: it is larger than 16 MiB, which is the most");
+    }
 
     #[test]
     fn a_short_name_is_the_qualified_one() {

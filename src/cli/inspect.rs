@@ -2,26 +2,27 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
 use clap::CommandFactory;
-use serde::Serialize;
 
 use super::args::{Arguments, Check, Completions, Format, Init, Offline, Reach, Render, Schema, SchemaOf};
-use super::host::{Target, connect, load, read_spec, this};
-use super::{Outcome, Stop, exit, look, print};
+use super::host::{MOST_FACTS_BYTES, Target, connect, load, read_file, read_spec};
+use super::shown::{Rendered, Shown};
+use super::{Outcome, Stop, exit, look, print, write_out};
 use crate::compile::compile;
 use crate::facts::Facts;
+use crate::machine::Machine;
+use crate::machine::real::RealMachine;
 use crate::name::HostName;
 use crate::node::protocol::{Reply, Request};
 use crate::node::{PlanReport, Session};
-use crate::plan::{Deferred, Desired};
+use crate::plan::Desired;
 use crate::resolve::resolve;
 use crate::sm::report::StatusReport;
-use crate::spec::Spec;
-use crate::state::{FilePath, Object, State};
+use crate::spec::{FaultRecord, Spec};
+use crate::state::{Change, Object, State};
 use crate::verify::Report;
 
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -55,8 +56,8 @@ pub(super) fn facts(args: &Reach) -> Outcome {
 }
 
 fn facts_of(reach: &Reach, spec: Option<&Spec>) -> Result<Facts, Stop> {
-    match reach.target()? {
-        Target::Here(_) => Ok(Session::live().facts()?),
+    match reach.target() {
+        Target::Here => Ok(Session::live().facts()?),
         Target::There(host) => {
             let mut remote = connect(&host, spec, &reach.by.ssh())?;
             match remote.call(Request::Facts {}, DEADLINE, &mut |_| {})? {
@@ -67,89 +68,45 @@ fn facts_of(reach: &Reach, spec: Option<&Spec>) -> Result<Facts, Stop> {
     }
 }
 
-/// What a node is to be, object by object.
-#[derive(Debug, Serialize)]
-struct Shown {
-    node: HostName,
-    objects: Vec<ShownObject>,
-    deferred: Vec<Deferred>,
-    notes: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct ShownObject {
-    object: Object,
-    state: State,
-    reason: String,
-}
-
 pub(super) fn show(args: &Offline) -> Outcome {
     let (host, desired) = desired(args)?;
-    let objects = desired.items.iter().map(|(object, wanted)| ShownObject {
-        object: object.clone(),
-        state: wanted.state.clone(),
-        reason: wanted.reason.to_string(),
-    });
-    let shown = Shown {
-        node: host,
-        objects: objects.collect(),
-        deferred: desired.deferred.clone(),
-        notes: desired.notes.clone(),
-    };
-    print(args.report.format, &shown, || shown_text(&shown))?;
+    let shown = Shown::new(host, &desired);
+    print(args.report.format, &shown, || shown.to_text())?;
     Ok(exit::OK)
-}
-
-fn shown_text(shown: &Shown) -> String {
-    let mut lines = vec![format!("{} is to be", shown.node)];
-    let state = |state: &State| match state {
-        State::File { mode, .. } => format!("as rendered, mode {mode:04o}"),
-        other => other.to_string(),
-    };
-    let line = |row: &ShownObject| format!("  {}: {}  ({})", row.object, state(&row.state), row.reason);
-    lines.extend(shown.objects.iter().map(line));
-    lines.extend(
-        shown.deferred.iter().map(|deferred| format!("  later: {}; waits until {}", deferred.what, deferred.until)),
-    );
-    lines.extend(shown.notes.iter().map(|note| format!("  note: {note}")));
-    lines.join("\n") + "\n"
 }
 
 pub(super) fn render(args: &Render) -> Outcome {
-    let (_, desired) = desired(&args.offline)?;
-    let files = desired.items.iter().filter_map(|(object, wanted)| match (object, &wanted.state) {
-        (Object::File { path }, State::File { digest, mode }) => Some((path, desired.blobs.get(digest)?, *mode)),
-        _ => None,
-    });
-    let mut stdout = std::io::stdout().lock();
-    for (path, bytes, mode) in files {
-        match &args.out {
-            Some(folder) => write_below(folder, path, bytes, mode)?,
-            None => {
-                let shown = writeln!(stdout, "# ==> {path} (mode {mode:04o})").and_then(|()| stdout.write_all(bytes));
-                if shown.is_err() {
-                    break;
-                }
-            }
-        }
+    let (host, desired) = desired(&args.offline)?;
+    let rendered = Rendered::new(host, &desired);
+    if let Some(folder) = &args.out {
+        write_below(folder, &desired)?;
     }
+    print(args.offline.report.format, &rendered, || match &args.out {
+        Some(folder) => rendered.files.iter().map(|file| format!("{}\n", file.path.under(folder).display())).collect(),
+        None => rendered.to_text(),
+    })?;
     Ok(exit::OK)
 }
 
-fn write_below(folder: &Path, path: &FilePath, bytes: &[u8], mode: u32) -> Result<(), Stop> {
-    let target = path.under(folder);
-    let parent = target.parent().map_or(Ok(()), fs::create_dir_all);
-    let file =
-        parent.and_then(|()| OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&target));
-    let written = file.and_then(|mut file| file.write_all(bytes));
-    written.map_err(|error| Stop::failed(format!("cannot write {}: {error}", target.display())))?;
-    println!("{}", target.display());
+/// Writes the files as an apply to an image would: whole, and never through a link that leads out of `folder`.
+fn write_below(folder: &Path, desired: &Desired) -> Result<(), Stop> {
+    let failed = |error: &dyn std::error::Error| Stop::failed(exit::causes(error).join(": "));
+    fs::create_dir_all(folder)
+        .map_err(|error| Stop::failed(format!("cannot make the folder {}: {error}", folder.display())))?;
+    let mut image = RealMachine::image(folder).map_err(|error| failed(&error))?;
+    for (object, wanted) in &desired.items {
+        if let (Object::File { .. }, State::File { .. }) = (object, &wanted.state) {
+            let (object, after, reason) = (object.clone(), wanted.state.clone(), wanted.reason.clone());
+            let change = Change { object, before: State::Absent, after, reason, disturbs: None, condition: None };
+            image.perform(&change, &desired.blobs).map_err(|error| failed(&error))?;
+        }
+    }
     Ok(())
 }
 
 fn desired(args: &Offline) -> Result<(HostName, Desired), Stop> {
     let spec = load(&read_spec(&args.spec.path)?)?;
-    let host = args.reach.node.clone().map_or_else(this, Ok)?;
+    let host = args.reach.name()?;
     let intent = compile(&spec, &host).map_err(|error| Stop::failed(error.to_string()))?;
     let facts = match &args.facts {
         Some(path) => read_facts(path)?,
@@ -160,21 +117,23 @@ fn desired(args: &Offline) -> Result<(HostName, Desired), Stop> {
 }
 
 fn read_facts(path: &Path) -> Result<Facts, Stop> {
-    let text =
-        fs::read_to_string(path).map_err(|error| Stop::failed(format!("cannot read {}: {error}", path.display())))?;
+    let text = read_file(path, MOST_FACTS_BYTES)
+        .map_err(|error| Stop::failed(format!("cannot read {}: {error}", path.display())))?;
     serde_json::from_str(&text)
         .map_err(|error| Stop::failed(format!("{} is not what `selvedge facts` prints: {error}", path.display())))
 }
 
 pub(super) fn init(args: &Init) -> Outcome {
     let Some(path) = &args.path else {
-        print!("{}", crate::spec::STARTER);
+        write_out(crate::spec::STARTER.as_bytes())?;
         return Ok(exit::OK);
     };
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     let written = file.and_then(|mut file| file.write_all(crate::spec::STARTER.as_bytes()));
     written.map_err(|error| Stop::failed(format!("cannot write {}: {error}", path.display())))?;
-    println!("{}: written; change it to your cluster, then `selvedge check {0}`", path.display());
+    let (name, done) = (path.display(), format!("{} is written", path.display()));
+    let line = format!("{name}: written; change it to your cluster, then `selvedge check {name}`\n");
+    write_out(line.as_bytes()).map_err(|stop| stop.after(&done))?;
     Ok(exit::OK)
 }
 
@@ -182,6 +141,9 @@ pub(super) fn schema(args: &Schema) -> Outcome {
     let schema = match args.of {
         SchemaOf::Spec => crate::spec::schema(),
         SchemaOf::Plan => schemars::schema_for!(PlanReport).into(),
+        SchemaOf::Check => schemars::schema_for!(Vec<FaultRecord>).into(),
+        SchemaOf::Show => schemars::schema_for!(Shown).into(),
+        SchemaOf::Render => schemars::schema_for!(Rendered).into(),
         SchemaOf::Report => schemars::schema_for!(Report).into(),
         SchemaOf::Facts => schemars::schema_for!(Facts).into(),
         SchemaOf::SmStatus => schemars::schema_for!(Vec<StatusReport>).into(),
@@ -191,12 +153,17 @@ pub(super) fn schema(args: &Schema) -> Outcome {
 }
 
 pub(super) fn completions(args: &Completions) -> Outcome {
-    clap_complete::generate(args.shell, &mut Arguments::command(), "selvedge", &mut std::io::stdout());
+    // Into memory first: clap_complete panics when it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Arguments::command(), "selvedge", &mut script);
+    write_out(&script)?;
     Ok(exit::OK)
 }
 
 pub(super) fn man() -> Outcome {
     let man = clap_mangen::Man::new(Arguments::command());
-    man.render(&mut std::io::stdout()).map_err(|error| Stop::failed(format!("cannot write the page: {error}")))?;
+    let mut page = Vec::new();
+    man.render(&mut page).map_err(|error| Stop::failed(format!("cannot make the page: {error}")))?;
+    write_out(&page)?;
     Ok(exit::OK)
 }

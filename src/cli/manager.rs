@@ -17,7 +17,7 @@ pub(super) fn run(args: &Sm) -> Outcome {
 fn status(args: &SmStatus) -> Outcome {
     let spec = load(&read_spec(&args.spec.path)?)?;
     let fabrics = fabrics(&spec, args.fabric.as_ref())?;
-    let Target::Here(host) = args.reach.target()? else {
+    let Target::Here = args.reach.target() else {
         return Err(Stop::failed(
             "`sm status` asks through a port of this host; run it on a host of the fabric, over ssh",
         ));
@@ -26,7 +26,7 @@ fn status(args: &SmStatus) -> Outcome {
     for fabric in fabrics {
         let (device, port) = match &args.device {
             Some(text) => parse_device(text)?,
-            None => Session::live().port_on(&spec, &host, &fabric)?,
+            None => Session::live().port_on(&spec, &args.reach.name()?, &fabric)?,
         };
         let report = crate::sm::ask(&spec, &fabric, &device, port)
             .map_err(|error| Stop::failed(exit::causes(&error).join(": ")))?;

@@ -7,6 +7,7 @@ mod args;
 mod host;
 mod inspect;
 mod manager;
+mod shown;
 mod text;
 mod verify;
 
@@ -27,6 +28,11 @@ pub(crate) struct Stop {
 impl Stop {
     fn failed(message: impl Into<String>) -> Self {
         Self { message: message.into(), code: exit::FAILED }
+    }
+
+    /// The same, for a report that could not be written of something that is done.
+    fn after(self, done: &str) -> Self {
+        Self { message: format!("{done}; only the report of it could not be written: {}", self.message), ..self }
     }
 }
 
@@ -56,19 +62,31 @@ pub fn main() -> u8 {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version are asked for; anything else is a fault of the command line.
-            let code = if error.use_stderr() { exit::USAGE } else { exit::OK };
-            let _ = error.print();
-            return code;
+            if error.use_stderr() {
+                let _ = error.print();
+                return exit::USAGE;
+            }
+            let (help, is_terminal) = (error.render(), std::io::stdout().is_terminal());
+            let help = if is_terminal { help.ansi().to_string() } else { help.to_string() };
+            return ended(write_out(help.as_bytes()).map(|()| exit::OK));
         }
     };
-    match run(arguments.command) {
+    ended(run(arguments.command))
+}
+
+fn ended(outcome: Outcome) -> u8 {
+    match outcome {
         Ok(code) => code,
         Err(stop) => {
-            // Nobody may be there to read it; the exit code says it too.
-            let _ = writeln!(std::io::stderr(), "{}", stop.message);
+            tell(&stop.message);
             stop.code
         }
     }
+}
+
+/// A line on standard error. Nobody may be there to read it; the exit code says the same.
+pub(crate) fn tell(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 fn run(command: Command) -> Outcome {
@@ -111,14 +129,17 @@ pub(crate) fn print<T: serde::Serialize>(
         args::Format::Json => serde_json::to_string_pretty(report)
             .map_err(|error| Stop::failed(format!("cannot write the report as JSON: {error}")))?,
     };
+    let newline = if out.ends_with('\n') { "" } else { "\n" };
+    write_out(format!("{out}{newline}").as_bytes())
+}
+
+/// Writes to standard output, and sees that all of it is taken. What the standard library's macros do instead is panic.
+pub(crate) fn write_out(bytes: &[u8]) -> Result<(), Stop> {
     let mut stdout = std::io::stdout().lock();
-    let written = stdout
-        .write_all(out.as_bytes())
-        .and_then(|()| if out.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
-    match written {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         // A reader that has seen enough, such as `head`, is no fault.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Stop::failed(format!("cannot write the report: {error}")))
+            Err(Stop::failed(format!("cannot write to standard output: {error}")))
         }
         _ => Ok(()),
     }

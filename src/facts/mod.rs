@@ -22,8 +22,8 @@ use crate::state::FilePath;
 pub struct Facts {
     /// Version of this format: 1.
     pub version: u32,
-    /// The host's name, as the kernel has it.
-    pub hostname: HostName,
+    /// The host's name, as the kernel has it; none where there is no usable one, as in some images.
+    pub hostname: Option<HostName>,
     /// Kernel release, as `uname -r` prints it.
     pub kernel: String,
     /// RDMA devices.

@@ -82,6 +82,24 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// What the node does with itself for it, if it does: a lost answer then leaves open whether it did.
+    #[must_use]
+    pub fn changes(&self) -> Option<&'static str> {
+        match self {
+            Self::Apply { .. } => Some("apply"),
+            Self::Confirm {} => Some("confirm"),
+            Self::RollBack {} => Some("rollback"),
+            Self::Facts {}
+            | Self::Plan { .. }
+            | Self::Check { .. }
+            | Self::Managers { .. }
+            | Self::Ping(_)
+            | Self::Perf { .. } => None,
+        }
+    }
+}
+
 /// A frame from the node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]

@@ -5,7 +5,7 @@
 //! shell is given anything but fixed words.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -31,6 +31,9 @@ pub struct Ssh {
 /// A connection to a node.
 pub struct Remote {
     host: HostName,
+    /// What is run there, as its shell is told.
+    program: String,
+    greeted: bool,
     child: Child,
     input: ChildStdin,
     frames: Receiver<Result<Frame, String>>,
@@ -49,8 +52,36 @@ pub enum CallError {
         /// What the kernel said.
         source: std::io::Error,
     },
-    /// The connection ended.
+    /// The file that `ssh -F` is to read cannot be read.
+    #[error("cannot read the ssh configuration {}: {source}", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// There is no connection.
     #[error("{host} cannot be reached: {why}")]
+    Unreachable {
+        /// The node.
+        host: HostName,
+        /// What ssh or the node wrote last.
+        why: String,
+    },
+    /// The answer to a request that changes the node did not come.
+    #[error(
+        "{source}\nthe {what} may be going on there, or be done: `selvedge drift --node {host}` shows what is so on the node"
+    )]
+    Unsure {
+        /// The node.
+        host: HostName,
+        /// What was asked: "apply".
+        what: &'static str,
+        /// Why there is no answer.
+        source: Box<CallError>,
+    },
+    /// The connection ended.
+    #[error("the connection to {host} was lost: {why}")]
     Lost {
         /// The node.
         host: HostName,
@@ -101,7 +132,7 @@ impl Remote {
         let program = program.map_err(|source| CallError::Start { program: "selvedge".to_owned(), source })?;
         let mut command = Command::new(program);
         command.arg("node");
-        Self::start(host, command)
+        Self::start(host, "selvedge", command)
     }
 
     /// Starts `selvedge node` on another host; `address` is what ssh is given.
@@ -111,17 +142,20 @@ impl Remote {
     pub fn over_ssh(host: &HostName, address: &HostName, ssh: &Ssh) -> Result<Self, CallError> {
         let mut command = Command::new("ssh");
         if let Some(config) = &ssh.config {
+            readable(config).map_err(|source| CallError::Config { path: config.clone(), source })?;
             command.arg("-F").arg(config);
         }
         command.args(["-T", "-oBatchMode=yes", "-oConnectTimeout=15", "--", address.as_str()]);
         if ssh.sudo {
             command.args(["sudo", "-n", "--"]);
         }
-        command.arg(ssh.program.as_ref().map_or("selvedge", |path| path.as_str())).arg("node");
-        Self::start(host, command)
+        let there = ssh.program.as_ref().map_or("selvedge", |path| path.as_str());
+        command.arg(there).arg("node");
+        Self::start(host, there, command)
     }
 
-    fn start(host: &HostName, mut command: Command) -> Result<Self, CallError> {
+    /// `there` is what runs on the node, and `command` what runs here for it.
+    fn start(host: &HostName, there: &str, mut command: Command) -> Result<Self, CallError> {
         let program = command.get_program().to_string_lossy().into_owned();
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let start = |source| CallError::Start { program: program.clone(), source };
@@ -139,11 +173,15 @@ impl Remote {
                 }
             }
         });
-        let mut remote = Self { host: host.clone(), child, input, frames, stderr, next_id: 1 };
+        let (host, there) = (host.clone(), there.to_owned());
+        let mut remote = Self { host, program: there, greeted: false, child, input, frames, stderr, next_id: 1 };
         match remote.frame(Duration::from_secs(60))? {
-            Frame::Hello { protocol: VERSION, .. } => Ok(remote),
+            Frame::Hello { protocol: VERSION, .. } => {
+                remote.greeted = true;
+                Ok(remote)
+            }
             Frame::Hello { protocol, selvedge, .. } => {
-                Err(CallError::Version { host: host.clone(), theirs: selvedge, protocol })
+                Err(CallError::Version { host: remote.host.clone(), theirs: selvedge, protocol })
             }
             _ => Err(remote.out_of_turn()),
         }
@@ -167,8 +205,16 @@ impl Remote {
     ) -> Result<Reply, CallError> {
         let id = self.next_id;
         self.next_id += 1;
-        let end = Instant::now() + deadline;
+        let changes = request.changes();
         self.send(&Call { id, request })?;
+        self.answer(id, deadline, watch).map_err(|error| match (changes, error) {
+            (None, error) | (_, error @ CallError::Refused { .. }) => error,
+            (Some(what), error) => CallError::Unsure { host: self.host.clone(), what, source: Box::new(error) },
+        })
+    }
+
+    fn answer(&mut self, id: u64, deadline: Duration, watch: &mut dyn FnMut(&Change)) -> Result<Reply, CallError> {
+        let end = Instant::now() + deadline;
         loop {
             let left = end.saturating_duration_since(Instant::now());
             match self.frame(left).map_err(|error| within(error, deadline))? {
@@ -187,8 +233,7 @@ impl Remote {
     }
 
     fn send(&mut self, call: &Call) -> Result<(), CallError> {
-        let mut line = serde_json::to_vec(call)
-            .map_err(|error| CallError::Lost { host: self.host.clone(), why: error.to_string() })?;
+        let mut line = serde_json::to_vec(call).map_err(|error| self.gone(error.to_string()))?;
         line.push(b'\n');
         let sent = self.input.write_all(&line).and_then(|()| self.input.flush());
         sent.map_err(|_| self.lost())
@@ -199,7 +244,7 @@ impl Remote {
             Ok(Ok(frame)) => Ok(frame),
             Ok(Err(text)) => {
                 let why = format!("it said {text:?} instead of a frame; does its login shell print something?");
-                Err(CallError::Lost { host: self.host.clone(), why })
+                Err(self.gone(why))
             }
             Err(RecvTimeoutError::Timeout) => {
                 Err(CallError::Deadline { host: self.host.clone(), seconds: deadline.as_secs() })
@@ -211,7 +256,12 @@ impl Remote {
     fn lost(&mut self) -> CallError {
         let said = self.stderr.take().and_then(|stderr| stderr.join().ok()).unwrap_or_default();
         let status = self.child.wait().map(|status| status.to_string()).unwrap_or_default();
-        CallError::Lost { host: self.host.clone(), why: super::lost::why(&said, &status) }
+        self.gone(super::lost::why(&said, &status, &self.program))
+    }
+
+    fn gone(&self, why: String) -> CallError {
+        let host = self.host.clone();
+        if self.greeted { CallError::Lost { host, why } } else { CallError::Unreachable { host, why } }
     }
 }
 
@@ -221,6 +271,18 @@ impl Drop for Remote {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Whether ssh will be able to read its configuration: what it says otherwise looks like a fault of the node.
+fn readable(config: &Path) -> std::io::Result<()> {
+    // ssh_config(5): the word stands for no file at all.
+    if config == Path::new("none") {
+        return Ok(());
+    }
+    if std::fs::metadata(config)?.is_dir() {
+        return Err(std::io::ErrorKind::IsADirectory.into());
+    }
+    Ok(nix::unistd::access(config, nix::unistd::AccessFlags::R_OK)?)
 }
 
 fn within(error: CallError, deadline: Duration) -> CallError {
@@ -245,4 +307,77 @@ fn read_frame(output: &mut impl BufRead) -> Option<Result<Frame, String>> {
 fn last_words(stderr: impl Read) -> String {
     let lines: Vec<String> = BufReader::new(stderr).lines().map_while(Result::ok).collect();
     lines[lines.len().saturating_sub(5)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host() -> HostName {
+        "node01".parse().unwrap()
+    }
+
+    /// A node that greets, reads one call, and then does `what`.
+    fn node(what: &str) -> Remote {
+        let hello = Frame::Hello { protocol: VERSION, selvedge: "1".into(), host: "node01".into() };
+        let hello = serde_json::to_string(&hello).unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("echo '{hello}'; read -r call; {what}")]);
+        Remote::start(&host(), "selvedge", command).unwrap()
+    }
+
+    fn ask(remote: &mut Remote, request: Request) -> String {
+        remote.call(request, Duration::from_secs(1), &mut |_| {}).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_answer_that_is_lost_leaves_open_whether_it_was_done() {
+        for (request, what) in [(Request::RollBack {}, "rollback"), (Request::Confirm {}, "confirm")] {
+            let said = ask(&mut node("kill -9 $$"), request);
+            assert!(said.starts_with("the connection to node01 was lost: it ended (signal: 9"), "{said}");
+            assert!(said.contains(&format!("the {what} may be going on there, or be done")), "{said}");
+            assert!(said.contains("`selvedge drift --node node01`"), "{said}");
+        }
+        let late = ask(&mut node("exec sleep 60"), Request::Confirm {});
+        assert!(late.starts_with("node01 did not answer within 1 s\nthe confirm may be"), "{late}");
+        let noise = ask(&mut node("echo noise"), Request::Confirm {});
+        assert!(noise.contains("\"noise\"") && noise.contains("may be going on"), "{noise}");
+    }
+
+    #[test]
+    fn what_changes_nothing_is_only_lost() {
+        let said = ask(&mut node("echo 'Connection reset by peer' >&2"), Request::Facts {});
+        assert!(said.starts_with("the connection to node01 was lost: the connection was cut"), "{said}");
+        assert!(!said.contains("drift"), "{said}");
+    }
+
+    #[test]
+    fn a_refusal_is_an_answer() {
+        let refusal = Frame::Error { id: 1, message: "no".into(), code: 4 };
+        let refusal = serde_json::to_string(&refusal).unwrap();
+        assert_eq!(ask(&mut node(&format!("echo '{refusal}'")), Request::RollBack {}), "no");
+    }
+
+    #[test]
+    fn a_node_that_never_greeted_cannot_be_reached() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "exit 3"]);
+        let error = Remote::start(&host(), "selvedge", command).err().unwrap().to_string();
+        assert_eq!(error, "node01 cannot be reached: it ended (exit status: 3) and said nothing");
+    }
+
+    #[test]
+    fn an_ssh_configuration_that_cannot_be_read_is_named() {
+        let reach = |path: &Path| {
+            let ssh = Ssh { config: Some(path.to_owned()), ..Ssh::default() };
+            Remote::over_ssh(&host(), &host(), &ssh).err().unwrap().to_string()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("nope");
+        assert!(
+            reach(&missing).starts_with(&format!("cannot read the ssh configuration {}: No such", missing.display()))
+        );
+        assert!(reach(folder.path()).ends_with("is a directory"), "{}", reach(folder.path()));
+        assert!(readable(Path::new("none")).is_ok(), "ssh takes the word for no file");
+    }
 }

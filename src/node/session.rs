@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::image;
 use super::report::{ChangeReport, PlanReport};
 use super::signals::Held;
 use super::timer;
@@ -24,7 +25,7 @@ use crate::intent::Intent;
 use crate::machine::real::RealMachine;
 use crate::machine::{Machine, MachineError};
 use crate::name::{DeviceName, HostName, Label};
-use crate::plan::Desired;
+use crate::plan::{Desired, refused};
 use crate::resolve::{ResolveFaults, resolve, select};
 use crate::spec::{self, Checked, Faults, Look, Spec};
 use crate::state::{Change, Owned};
@@ -99,6 +100,9 @@ pub enum SessionError {
     /// Signals cannot be held back.
     #[error("cannot hold signals back while this machine is changed: {0}")]
     Signals(#[source] std::io::Error),
+    /// A link in an image's store could lead out of it.
+    #[error("{0} is a symbolic link, and selvedge makes none there: look where it leads, then remove it")]
+    StoreLink(PathBuf),
     /// `--confirm` on an image.
     #[error("an image has nothing to undo in time: --confirm is for a running node")]
     ConfirmOnImage,
@@ -148,14 +152,11 @@ impl Session {
     /// The file system image at `root`.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// When it cannot be opened, or has links where its journals are to be.
     pub fn image(root: &Path) -> Result<Self, SessionError> {
-        Ok(Self {
-            machine: RealMachine::image(root)?,
-            store: Store::new(root.join(STORE)),
-            root: root.to_owned(),
-            live: false,
-        })
+        let machine = RealMachine::image(root)?;
+        let store = image::store(&machine, STORE)?;
+        Ok(Self { machine, store, root: root.to_owned(), live: false })
     }
 
     /// What this host has.
@@ -172,10 +173,13 @@ impl Session {
     /// When the spec has faults, or the host cannot be looked at or have what is asked.
     pub fn plan(&mut self, spec: &SpecText, host: &HostName) -> Result<PlanReport, SessionError> {
         let intent = self.intent(spec, host)?;
-        let desired = resolve(&intent, &self.facts()?)?;
+        let facts = self.facts()?;
+        let mut desired = resolve(&intent, &facts)?;
         let owned = self.store.owned()?;
         let observed = self.machine.observe(&desired.scope(&owned))?;
-        let changes = desired.changes(&observed, &owned).into_iter();
+        let changes = desired.changes(&observed, &owned);
+        desired.notes.extend(refused(&changes, &facts.protected));
+        let changes = changes.into_iter();
         let report = |change| ChangeReport::new(change, &observed.blobs, &desired.blobs);
         Ok(PlanReport {
             node: intent.host,

@@ -1,5 +1,7 @@
 //! Refuses changes that would cut the branch one sits on.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +26,13 @@ pub struct Refusal {
     pub protected: Protected,
 }
 
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { change, protected } = self;
+        write!(f, "{} carries {}, and changing {} would disturb it", protected.link, protected.carries, change.object)
+    }
+}
+
 /// The protected links that `changes` would disturb, each with its first change.
 #[must_use]
 pub fn guard(changes: &[Change], protected: &[Protected]) -> Vec<Refusal> {
@@ -40,5 +49,37 @@ fn disturbs(change: &Change) -> bool {
         Object::Address { .. } => change.removes(),
         Object::File { .. } => false,
         _ => true,
+    }
+}
+
+/// What an apply of `changes` would refuse, in words; `None` when it would not.
+#[must_use]
+pub fn refused(changes: &[Change], protected: &[Protected]) -> Option<String> {
+    let refusals: Vec<String> = guard(changes, protected).iter().map(Refusal::to_string).collect();
+    (!refusals.is_empty()).then(|| format!("apply would refuse this without --confirm: {}", refusals.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::{Reason, State};
+
+    #[test]
+    fn a_plan_says_what_an_apply_would_refuse() {
+        let link = |name: &str| -> IfName { name.parse().unwrap() };
+        let change = Change {
+            object: Object::LinkMtu { link: link("ib0") },
+            before: State::Mtu { bytes: 2044 },
+            after: State::Mtu { bytes: 65520 },
+            reason: Reason("test".into()),
+            disturbs: Some(link("ib0")),
+            condition: None,
+        };
+        let carries = |name: &str| Protected { link: link(name), carries: "the default route".into() };
+        assert_eq!(refused(std::slice::from_ref(&change), &[carries("eth0")]), None);
+        assert_eq!(
+            refused(&[change], &[carries("ib0")]).unwrap(),
+            "apply would refuse this without --confirm: ib0 carries the default route, and changing ib0 MTU would disturb it"
+        );
     }
 }

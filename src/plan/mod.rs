@@ -10,7 +10,7 @@ mod order;
 mod tests;
 
 pub use diff::{diff, diff_back, readers, reloads};
-pub use guard::{Protected, Refusal, guard};
+pub use guard::{Protected, Refusal, guard, refused};
 pub use order::order;
 
 use std::collections::BTreeMap;

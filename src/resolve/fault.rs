@@ -251,6 +251,9 @@ impl ResolveFault {
             Self::NotHere { way, .. } => one(way),
             Self::NotYet { .. } => one("`config = \"netplan\"` and `config = \"networkd\"` are written today"),
             Self::Overridden { link, file, .. } => overridden(link, file),
+            Self::NoProgram { program: "selvedge", .. } => {
+                one("copy the `selvedge` binary there first, to /usr/local/bin or /usr/bin")
+            }
             Self::NoProgram { package, .. } => vec![format!("install the package {package}")],
             Self::ManagerWithoutPort { .. } => one("give the host a port in such a network, or name another host"),
             Self::NoGuid { .. } => one("the subnet manager or the driver has not set it up: see `ibstat`"),

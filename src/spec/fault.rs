@@ -5,6 +5,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A stretch of the spec's text, in bytes.
@@ -32,7 +33,7 @@ pub struct Located<T> {
 }
 
 /// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The spec can't be used.
@@ -186,28 +187,34 @@ impl Fault {
     /// A fault that is marked "here" and has no help yet.
     #[must_use]
     pub fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
-        Self { code, span, message: message.into(), label: "here".to_owned(), also: Vec::new(), help: None }
+        Self { code, span, message: short(message.into()), label: "here".to_owned(), also: Vec::new(), help: None }
     }
 
     /// Sets the words at the place.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
-        self.label = label.into();
+        self.label = short(label.into());
         self
     }
 
     /// Adds another place.
     #[must_use]
     pub fn also(mut self, span: Span, label: impl Into<String>) -> Self {
-        self.also.push((span, label.into()));
+        self.also.push((span, short(label.into())));
         self
     }
 
     /// Sets what to do.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.help = Some(short(help.into()));
         self
+    }
+
+    /// Its own place and the others, each with its label.
+    pub(super) fn places(&self) -> impl Iterator<Item = (Span, &str)> {
+        let also = self.also.iter().map(|(span, label)| (*span, label.as_str()));
+        std::iter::once((self.span, self.label.as_str())).chain(also)
     }
 
     /// Error or warning.
@@ -215,4 +222,14 @@ impl Fault {
     pub fn severity(&self) -> Severity {
         self.code.severity()
     }
+}
+
+/// A text of any length can get into a fault's words; nobody reads more than a few lines of it.
+fn short(mut words: String) -> String {
+    const MOST_BYTES: usize = 1000;
+    if words.len() > MOST_BYTES {
+        words.truncate(words.floor_char_boundary(MOST_BYTES));
+        words.push_str("...");
+    }
+    words
 }

@@ -3,11 +3,15 @@
 //! A text and its faults come in; a message with file, line, column, the text
 //! and a help line goes out, or a value for JSON. Nothing is printed here.
 
+mod excerpt;
+
 use std::fmt;
 
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode};
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use self::excerpt::{Excerpt, line_of, line_starts};
 use super::Faults;
 use super::fault::{Fault, Severity, Span};
 
@@ -27,7 +31,8 @@ pub enum Look {
 const MOST_SHOWN: usize = 100;
 
 /// A fault as JSON.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct FaultRecord {
     /// Its kind, such as `unknown-key`.
     pub code: &'static str,
@@ -57,11 +62,13 @@ impl Faults {
             }
         };
         let handler = handler.with_links(false);
-        let source = NamedSource::new(&self.name, self.text.clone());
+        let starts = line_starts(&self.text);
         let mut out = String::new();
         for fault in self.faults.iter().take(MOST_SHOWN) {
+            let spans: Vec<Span> = fault.places().map(|(span, _)| span).collect();
+            let source = Excerpt::new(&self.name, &self.text, &starts, &spans);
             // Writing to a string can't fail; what miette can't read of the source is left out.
-            let _ = handler.render_report(&mut out, &Shown { fault, source: &source, text: &self.text });
+            let _ = handler.render_report(&mut out, &Shown { fault, source: &source });
             out.push('\n');
         }
         out.push_str(&self.summary());
@@ -91,21 +98,20 @@ impl Faults {
     /// The faults for `--format json`.
     #[must_use]
     pub fn records(&self) -> Vec<FaultRecord> {
-        let mut lines = vec![0];
-        lines.extend(self.text.match_indices('\n').map(|(at, _)| at + 1));
-        self.faults.iter().map(|fault| self.record(fault, &lines)).collect()
+        let starts = line_starts(&self.text);
+        self.faults.iter().map(|fault| self.record(fault, &starts)).collect()
     }
 
-    fn record(&self, fault: &Fault, lines: &[usize]) -> FaultRecord {
-        let line = lines.partition_point(|start| *start <= fault.span.start);
-        let start = line.checked_sub(1).and_then(|index| lines.get(index)).copied().unwrap_or(0);
+    fn record(&self, fault: &Fault, starts: &[usize]) -> FaultRecord {
+        let line = line_of(starts, fault.span.start);
+        let start = starts.get(line).copied().unwrap_or(0);
         let before = self.text.get(start..fault.span.start).unwrap_or_default();
         FaultRecord {
             code: fault.code.as_str(),
             severity: fault.severity(),
             message: fault.message.clone(),
             file: self.name.clone(),
-            line,
+            line: line + 1,
             column: before.chars().count() + 1,
             help: fault.help.clone(),
         }
@@ -124,18 +130,7 @@ impl std::error::Error for Faults {}
 #[derive(Debug)]
 struct Shown<'a> {
     fault: &'a Fault,
-    source: &'a NamedSource<String>,
-    text: &'a str,
-}
-
-impl Shown<'_> {
-    fn labelled(&self, span: Span, label: &str) -> LabeledSpan {
-        let end = span.end.min(self.text.len());
-        let start = span.start.min(end);
-        // A place of several lines would draw them all: its first line says where it is.
-        let first_line = self.text.get(start..end).and_then(|text| text.lines().next()).map_or(0, str::len);
-        LabeledSpan::new(Some(label.to_owned()), start, first_line)
-    }
+    source: &'a Excerpt<'a>,
 }
 
 impl fmt::Display for Shown<'_> {
@@ -168,9 +163,15 @@ impl Diagnostic for Shown<'_> {
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let own = self.labelled(self.fault.span, &self.fault.label);
-        let own = LabeledSpan::new_primary_with_span(own.label().map(str::to_owned), *own.inner());
-        let also = self.fault.also.iter().map(|(span, label)| self.labelled(*span, label));
-        Some(Box::new(std::iter::once(own).chain(also)))
+        let labelled = self.source.places.iter().zip(self.fault.places()).enumerate();
+        Some(Box::new(labelled.map(|(index, (place, (_, label)))| {
+            let (label, place) = (Some(label.to_owned()), (place.span.start, place.span.end - place.span.start));
+            // The fault's own place comes first.
+            if index == 0 {
+                LabeledSpan::new_primary_with_span(label, place)
+            } else {
+                LabeledSpan::new_with_span(label, place)
+            }
+        })))
     }
 }

@@ -157,7 +157,7 @@ fn dead_node() {
     lab(&["crash", "node02"]);
     let found = selvedge(&["verify", &lab_spec()]);
     lab(&["start", "node02"]);
-    found.exits(3).says("NOT verified").says("node02: unreachable").says("look whether");
+    found.exits(1).says("NOT verified").says("node02: unreachable").says("look whether");
     until_active("node02");
     settled();
 }

@@ -5,7 +5,7 @@ use crate::facts::{ConfigEvidence, Programs};
 use crate::state::FilePath;
 
 /// Where programs are looked for: never the caller's PATH, since what is found ends up in unit files.
-const PROGRAM_FOLDERS: [&str; 5] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/local/sbin"];
+const PROGRAM_FOLDERS: [&str; 6] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/local/sbin", "/usr/local/bin"];
 
 /// Where netplan reads its files, in the order that netplan(5) gives.
 const NETPLAN_FOLDERS: [&str; 3] = ["/etc/netplan", "/run/netplan", "/usr/lib/netplan"];

@@ -25,7 +25,7 @@ use self::network::{LiveNetwork, Network};
 use self::tree::Tree;
 use super::Facts;
 use crate::machine::MachineError;
-use crate::name::{HostName, NameError};
+use crate::name::HostName;
 
 /// The version of the facts' format.
 const VERSION: u32 = 1;
@@ -33,9 +33,6 @@ const VERSION: u32 = 1;
 /// Why there are no facts.
 #[derive(Debug, Error)]
 pub enum FactsError {
-    /// The kernel's host name cannot be used.
-    #[error("this host has no usable name: {0}")]
-    HostName(#[from] NameError),
     /// The kernel does not answer.
     #[error("cannot tell which links carry what must not be cut: {0}")]
     Network(#[from] MachineError),
@@ -46,7 +43,7 @@ pub enum FactsError {
 /// Links are protected on a live host (`/`) only: a tree has no routes.
 ///
 /// # Errors
-/// When the host has no usable name, or the kernel does not tell its routes.
+/// When the kernel does not tell its routes.
 pub fn gather(root: &Path) -> Result<Facts, FactsError> {
     let tree = Tree::new(root);
     let network = if root == Path::new("/") { Some(LiveNetwork::open()?) } else { None };
@@ -56,7 +53,7 @@ pub fn gather(root: &Path) -> Result<Facts, FactsError> {
 fn gather_from(tree: &Tree, network: Option<&dyn Network>) -> Result<Facts, FactsError> {
     Ok(Facts {
         version: VERSION,
-        hostname: host_name(tree)?,
+        hostname: host_name(tree),
         kernel: kernel_release(tree),
         devices: devices::devices(tree),
         config: config::evidence(tree),
@@ -66,8 +63,8 @@ fn gather_from(tree: &Tree, network: Option<&dyn Network>) -> Result<Facts, Fact
 }
 
 /// As the kernel has it; in an image, as it will be after boot.
-fn host_name(tree: &Tree) -> Result<HostName, NameError> {
-    tree.word("/proc/sys/kernel/hostname").or_else(|| tree.word("/etc/hostname")).unwrap_or_default().parse()
+fn host_name(tree: &Tree) -> Option<HostName> {
+    tree.word("/proc/sys/kernel/hostname").or_else(|| tree.word("/etc/hostname"))?.parse().ok()
 }
 
 /// As the kernel has it; in an image, the last of those installed.

@@ -1,36 +1,53 @@
 //! Reads below a root folder. What is not there, or may not be read, is `None`.
+//!
+//! In an image symbolic links lead where they will lead once it runs: never out of it.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use nix::dir::Dir;
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat2, readlinkat};
+use nix::sys::stat::Mode;
+
 /// A file tree that looks like a host's.
 pub(super) struct Tree {
-    root: PathBuf,
+    /// None on the host itself.
+    root: Option<Image>,
 }
+
+struct Image(Option<OwnedFd>);
 
 impl Tree {
     pub(super) fn new(root: &Path) -> Self {
-        Self { root: root.to_owned() }
+        if root == Path::new("/") {
+            return Self { root: None };
+        }
+        let opened = open(root, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty());
+        Self { root: Some(Image(opened.ok())) }
     }
 
-    /// Whether this is the host itself.
-    pub(super) fn is_live(&self) -> bool {
-        self.root == Path::new("/")
-    }
-
-    fn at(&self, path: &str) -> PathBuf {
-        self.root.join(path.trim_start_matches('/'))
+    /// What is at a path, a link there followed.
+    fn open(&self, path: &str) -> Option<File> {
+        match &self.root {
+            None => File::open(path).ok(),
+            // What is neither a file nor a folder must not block.
+            Some(image) => image.open(path, OFlag::O_RDONLY | OFlag::O_NONBLOCK).map(File::from),
+        }
     }
 
     /// The bytes of a file.
     pub(super) fn bytes(&self, path: &str) -> Option<Vec<u8>> {
-        fs::read(self.at(path)).ok()
+        let mut bytes = Vec::new();
+        self.open(path)?.read_to_end(&mut bytes).ok()?;
+        Some(bytes)
     }
 
     /// The text of a file.
     pub(super) fn text(&self, path: &str) -> Option<String> {
-        fs::read_to_string(self.at(path)).ok()
+        String::from_utf8(self.bytes(path)?).ok()
     }
 
     /// The text of a file without the white space around it; `None` when nothing is left.
@@ -42,26 +59,52 @@ impl Tree {
 
     /// The names in a folder, sorted; none when there is no such folder.
     pub(super) fn names(&self, path: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.at(path)).into_iter().flatten().flatten();
-        let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        let folder = self.open(path).and_then(|folder| Dir::from_fd(folder.into()).ok());
+        let entries = folder.into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().to_str().map(str::to_owned).ok());
+        let mut names: Vec<String> = names.filter(|name| name != "." && name != "..").collect();
         names.sort();
         names
     }
 
     /// Whether something has this name, a link to nowhere included.
     pub(super) fn has(&self, path: &str) -> bool {
-        self.at(path).symlink_metadata().is_ok()
+        match &self.root {
+            None => Path::new(path).symlink_metadata().is_ok(),
+            Some(image) => image.open(path, OFlag::O_PATH | OFlag::O_NOFOLLOW).is_some(),
+        }
     }
 
     /// The last component of what a symbolic link points to.
     pub(super) fn link_name(&self, path: &str) -> Option<String> {
-        fs::read_link(self.at(path)).ok()?.file_name()?.to_str().map(str::to_owned)
+        let target = match &self.root {
+            None => fs::read_link(path).ok()?,
+            Some(image) => {
+                let link = image.open(path, OFlag::O_PATH | OFlag::O_NOFOLLOW)?;
+                PathBuf::from(readlinkat(&link, "").ok()?)
+            }
+        };
+        target.file_name()?.to_str().map(str::to_owned)
     }
 
-    /// Whether a program is there to be run. A link in an image may only make sense from its root.
+    /// Whether a program is there to be run.
     pub(super) fn is_program(&self, path: &str) -> bool {
-        let executable = |found: fs::Metadata| found.is_file() && found.permissions().mode() & 0o111 != 0;
-        let path = self.at(path);
-        path.metadata().is_ok_and(executable) || (!self.is_live() && path.is_symlink())
+        let found = match &self.root {
+            None => fs::metadata(path).ok(),
+            Some(image) => image.open(path, OFlag::O_PATH).and_then(|file| File::from(file).metadata().ok()),
+        };
+        found.is_some_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    }
+
+    /// Whether this is the host itself.
+    pub(super) fn is_live(&self) -> bool {
+        self.root.is_none()
+    }
+}
+
+impl Image {
+    fn open(&self, path: &str, flags: OFlag) -> Option<OwnedFd> {
+        let how = OpenHow::new().flags(flags | OFlag::O_CLOEXEC).resolve(ResolveFlag::RESOLVE_IN_ROOT);
+        openat2(self.0.as_ref()?, path, how).ok()
     }
 }

@@ -12,7 +12,7 @@ mod tests;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat, renameat};
@@ -42,6 +42,12 @@ impl Files {
             path: root.display().to_string(),
             source,
         })
+    }
+
+    /// Where on this host the folder at `path` (without the leading slash) is, or is to be made.
+    pub(super) fn place_of(&self, path: &str) -> Result<PathBuf, MachineError> {
+        let error = |source| MachineError::File { operation: "use", path: format!("/{path}"), source };
+        self.root.place_of(path).map_err(error)
     }
 
     /// What is at `path`; a file's content goes into `blobs`.

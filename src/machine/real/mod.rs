@@ -15,7 +15,7 @@ mod reload;
 mod systemd;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::runtime::Runtime;
@@ -51,6 +51,14 @@ impl RealMachine {
     /// When `root` is no folder that can be opened.
     pub fn image(root: &Path) -> Result<Self, MachineError> {
         Ok(Self { files: Files::image(root)?, live: None, fabric: Box::new(no_fabric) })
+    }
+
+    /// Where on this host the machine's folder at `path` (without the leading slash) is, or is to be made.
+    ///
+    /// # Errors
+    /// When it is no folder, or a link that leads nowhere in the image.
+    pub fn place_of(&self, path: &str) -> Result<PathBuf, MachineError> {
+        self.files.place_of(path)
     }
 
     /// Lets `check` answer what only the fabric can tell.

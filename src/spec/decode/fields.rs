@@ -27,13 +27,9 @@ impl<'a, 't> Fields<'a, 't> {
         for key in values.keys().filter(|key| table.key(key.get_ref()).is_none()) {
             let name = key.get_ref();
             d.faults.push(
-                Fault::new(
-                    Code::UnknownKey,
-                    place(key),
-                    format!("{} has no key `{}`", table.title, name.escape_debug()),
-                )
-                .label("unknown key")
-                .help(did_you_mean(name, table.keys.iter().map(|key| key.name), "its keys are")),
+                Fault::new(Code::UnknownKey, place(key), format!("{} has no key {}", table.title, leaf::quote(name)))
+                    .label("unknown key")
+                    .help(did_you_mean(name, table.keys.iter().map(|key| key.name), "its keys are")),
             );
         }
         Self { values, table, at }

@@ -19,6 +19,13 @@ pub(super) fn quote(text: &str) -> String {
     format!("`{}{more}`", short.escape_debug())
 }
 
+/// A value as the file has it, and not too long: what was read of it may be another number.
+pub(super) fn as_written(d: &Decoder<'_>, value: &Value<'_>) -> String {
+    let Span { start, end } = place(value);
+    let text = quote(d.text.get(start..end).unwrap_or_default());
+    text.trim_matches('`').to_owned()
+}
+
 fn wrong_type(d: &mut Decoder<'_>, value: &Value<'_>, wanted: &str, help: &str) {
     let found = match value.get_ref() {
         DeValue::Integer(_) => "an integer",
@@ -155,8 +162,9 @@ pub(super) fn integer(d: &mut Decoder<'_>, value: &Value<'_>, range: RangeInclus
         return Some(number);
     }
     let help = format!("it is {} to {}", range.start(), range.end());
+    let written = as_written(d, value);
     d.faults.push(
-        Fault::new(Code::NumberOutOfRange, place(value), format!("{number} is out of range"))
+        Fault::new(Code::NumberOutOfRange, place(value), format!("{written} is out of range"))
             .label("out of range")
             .help(help),
     );

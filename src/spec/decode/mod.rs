@@ -6,6 +6,7 @@
 mod fields;
 mod leaf;
 mod parts;
+mod reserved;
 mod values;
 pub(super) mod words;
 
@@ -88,20 +89,23 @@ fn drop_echoes(faults: &mut Vec<Fault>, syntax: &[Fault], text: &str) {
 fn version(d: &mut Decoder<'_>, tree: &Tree<'_>) -> bool {
     let Some(value) = tree.get("version") else { return true };
     let DeValue::Integer(number) = value.get_ref() else { return true };
-    let number = i64::from_str_radix(number.as_str(), number.radix()).unwrap_or(i64::MAX);
-    if number == VERSION {
+    let is_negative = number.as_str().starts_with('-');
+    let number = i64::from_str_radix(number.as_str(), number.radix());
+    if number == Ok(VERSION) {
         return true;
     }
     let this = env!("CARGO_PKG_VERSION");
-    let help = if number > VERSION {
+    // One that does not fit 64 bits is far off on its side.
+    let help = if number.map_or(!is_negative, |number| number > VERSION) {
         format!(
             "this selvedge {this} reads version {VERSION}: use the selvedge that the spec was written for, or a later one"
         )
     } else {
         format!("the first version is 1, and this selvedge {this} reads it: `version = 1`")
     };
+    let written = leaf::as_written(d, value);
     d.faults.push(
-        Fault::new(Code::UnsupportedVersion, place(value), format!("version {number} of the spec can't be read"))
+        Fault::new(Code::UnsupportedVersion, place(value), format!("version {written} of the spec can't be read"))
             .label("not this one")
             .help(help),
     );

@@ -64,7 +64,7 @@ fn port<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> PortDraft
             let number = leaf::integer(d, v, 1..=254)?;
             u8::try_from(number).ok()
         }),
-        interface: fields.optional(d, "interface", leaf::name),
+        interface: fields.optional(d, "interface", values::interface),
         network: fields.required(d, "network", leaf::name),
     }
 }

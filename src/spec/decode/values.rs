@@ -6,9 +6,10 @@ use ipnet::IpNet;
 use toml::de::DeValue;
 
 use super::leaf::{self, quote};
-use super::words;
 use super::{Decoder, Value, place};
+use super::{reserved, words};
 use crate::hostlist::{HostList, NameListFault};
+use crate::name::IfName;
 use crate::rdma::{Guid, Speed};
 use crate::spec::fault::{Code, Fault, Span};
 use crate::spec::model::{FabricMtu, MinBandwidth, ModuleOption, MtuChoice, PciAddress};
@@ -77,11 +78,33 @@ pub(super) fn speed(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<Speed> {
     })
 }
 
+pub(super) fn interface(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<IfName> {
+    let name = leaf::name(d, value)?;
+    let Some(rule) = reserved::interface(&name) else { return Some(name) };
+    d.faults.push(
+        Fault::new(Code::BadName, place(value), format!("`{name}` can't be the interface name of a port"))
+            .label("taken")
+            .help(rule),
+    );
+    None
+}
+
 pub(super) fn cidr(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<IpNet> {
     let net = leaf::parsed(d, value, str::parse::<IpNet>, |text, _, at| {
         Fault::new(Code::BadCidr, at, format!("{} is not a network", quote(text)))
             .help("a network is its first address and the length of its prefix: `10.0.0.0/16`, `fd00:1::/64`")
     })?;
+    if let Some((special, what)) = reserved::network(&net) {
+        let message = if special.contains(&net) {
+            format!("{net} is for {what}")
+        } else {
+            format!("{net} has {special} in it, which is for {what}")
+        };
+        d.faults.push(Fault::new(Code::BadCidr, place(value), message).label("not for hosts").help(
+            "private networks are usual: a part of `10.0.0.0/8`, `172.16.0.0/12`, `192.168.0.0/16` or `fd00::/8`",
+        ));
+        return None;
+    }
     if net.addr() == net.network() {
         return Some(net);
     }
@@ -97,9 +120,10 @@ pub(super) fn fabric_mtu(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<Fabri
     match leaf::integer(d, value, 0..=i64::MAX)? {
         2048 => Some(FabricMtu::B2048),
         4096 => Some(FabricMtu::B4096),
-        other => {
+        _ => {
+            let written = leaf::as_written(d, value);
             d.faults.push(
-                Fault::new(Code::NumberOutOfRange, place(value), format!("{other} is not an IB MTU for IPoIB"))
+                Fault::new(Code::NumberOutOfRange, place(value), format!("{written} is not an IB MTU for IPoIB"))
                     .label("2048 or 4096")
                     .help("opensm's default is 2048 bytes; 4096 gives IPoIB datagrams of 4092 bytes"),
             );

@@ -1,8 +1,8 @@
 //! Folders by descriptor: everything done in one stays in it, whatever happens to its path.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat, openat2};
@@ -50,6 +50,27 @@ impl Root {
     pub(super) fn make_folder_of<'a>(&self, path: &'a FilePath) -> io::Result<(Folder, &'a str)> {
         let (parent, name) = split(path);
         Ok((self.make(parent)?, name))
+    }
+
+    /// Where on this host the folder at `path` is, or is to be made: never outside of the root.
+    ///
+    /// `path` is without the leading slash. No part of it that is missing is made here.
+    pub(super) fn place_of(&self, path: &str) -> io::Result<PathBuf> {
+        let Self::Image(root) = self else { return Ok(Path::new("/").join(path)) };
+        match self.open(path) {
+            Ok(folder) => std::fs::read_link(format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd()))
+                .map_err(|error| io::Error::new(error.kind(), format!("{error}; is /proc mounted here?"))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_empty() => {
+                let link = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC);
+                if openat2(root, path, link.resolve(ResolveFlag::RESOLVE_IN_ROOT)).is_ok() {
+                    let why = format!("/{path} is a link to a folder that the image does not have");
+                    return Err(io::Error::new(io::ErrorKind::NotFound, why));
+                }
+                let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+                Ok(self.place_of(above)?.join(name))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn make(&self, path: &str) -> io::Result<Folder> {

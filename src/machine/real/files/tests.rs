@@ -130,3 +130,28 @@ fn a_leftover_of_a_crash_is_in_nobodys_way() {
     assert_eq!(image.observe("/a"), file("whole", 0o644));
     assert!(!image.at("/.a.selvedge~").exists());
 }
+
+#[test]
+fn a_folder_of_an_image_is_never_outside_of_it() {
+    let image = Image::new();
+    let root = image.folder.path().canonicalize().unwrap();
+    let place = |path: &str| image.files.place_of(path);
+    assert_eq!(place("var/lib/selvedge").unwrap(), root.join("var/lib/selvedge"), "nothing is there yet");
+    assert!(!root.join("var").exists(), "looking makes nothing");
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(outside.path().join("lib/selvedge")).unwrap();
+    symlink(outside.path(), image.at("/var")).unwrap();
+    let error = place("var/lib/selvedge").unwrap_err();
+    assert!(error.to_string().contains("/var is a link to a folder that the image does not have"), "{error}");
+    std::fs::remove_file(image.at("/var")).unwrap();
+    std::fs::create_dir_all(image.at("/var/lib")).unwrap();
+    std::fs::create_dir_all(image.at("/persist")).unwrap();
+    for link in ["/persist", "../../persist", "../../../../../../../persist"] {
+        symlink(link, image.at("/var/lib/selvedge")).unwrap();
+        assert_eq!(place("var/lib/selvedge").unwrap(), root.join("persist"), "{link}");
+        std::fs::remove_file(image.at("/var/lib/selvedge")).unwrap();
+    }
+    std::fs::write(image.at("/var/lib/selvedge"), "").unwrap();
+    assert!(place("var/lib/selvedge").is_err(), "a file is no folder");
+    assert_eq!(Files::live().place_of("var/lib/selvedge").unwrap(), std::path::Path::new("/var/lib/selvedge"));
+}
