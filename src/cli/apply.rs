@@ -3,13 +3,14 @@
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-use super::args::{Apply, Elsewhere, OnNode, Reach, Recover};
+use super::args::{self, Apply, Elsewhere, OnNode, Reach, Recover};
 use super::host::{Target, connect, load, read_spec, this};
 use super::text::{self, Tense};
 use super::{Outcome, Stop, exit, print};
 use crate::apply::Rollback;
 use crate::apply::recover::Recovered;
 use crate::apply::rollback::When;
+use crate::name::HostName;
 use crate::node::protocol::{Reply, Request};
 use crate::node::remote::Remote;
 use crate::node::{PlanReport, Session, SpecText};
@@ -76,23 +77,32 @@ pub(super) fn apply(args: &Apply) -> Outcome {
 pub(super) fn confirm(args: &Elsewhere) -> Outcome {
     match args.reach.target()? {
         Target::Here(_) => Session::live().confirm()?,
-        Target::There(_) => simple(args, Request::Confirm {})?,
+        Target::There(host) => drop(ask(args, &host, Request::Confirm {})?),
     }
     say("confirmed: the last apply stays");
     Ok(exit::OK)
 }
 
-pub(super) fn roll_back(args: &Elsewhere) -> Outcome {
-    match args.reach.target()? {
-        Target::Here(_) => {
-            let rollback = Session::live().roll_back()?;
-            if let Rollback::Failed { .. } = rollback {
+pub(super) fn roll_back(args: &args::Rollback) -> Outcome {
+    let saved = match args.on.reach.target()? {
+        Target::Here(_) => match Session::live().roll_back(args.allow_cut)? {
+            rollback @ Rollback::Failed { .. } => {
                 return Err(Stop { message: rollback.to_string(), code: exit::TORN });
             }
+            rollback => rollback.saved().to_vec(),
+        },
+        Target::There(host) => {
+            let (remote, reply) = ask(&args.on, &host, Request::RollBack { allow_cut: args.allow_cut })?;
+            match reply {
+                Reply::RolledBack { saved } => saved,
+                _ => return Err(remote.out_of_turn().into()),
+            }
         }
-        Target::There(_) => simple(args, Request::RollBack {})?,
-    }
+    };
     say("rolled back: the node is as it was before the last apply");
+    for saved in saved {
+        say(&format!("  note: {saved}"));
+    }
     Ok(exit::OK)
 }
 
@@ -109,16 +119,16 @@ pub(super) fn recover(args: &Recover) -> Outcome {
             say(&format!("an apply waits for its confirmation until {deadline} (seconds since the epoch)"));
             Ok(exit::OK)
         }
-        Recovered::Undone(rollback) => {
-            say(&format!("an apply that did not end, or was not confirmed, was undone: {rollback}"));
+        Recovered::Undone { cause, rollback } => {
+            say(&format!("an apply was {cause} and is undone: {rollback}"));
             Ok(exit::of_rollback(&rollback))
         }
     }
 }
 
 enum Place {
-    Session(Session, crate::name::HostName),
-    There(crate::name::HostName),
+    Session(Session, HostName),
+    There(HostName),
 }
 
 fn place(args: &OnNode) -> Result<Place, Stop> {
@@ -133,7 +143,7 @@ fn place(args: &OnNode) -> Result<Place, Stop> {
 }
 
 /// The spec is checked here first: its faults need no node.
-fn reach(text: &SpecText, host: &crate::name::HostName, reach: &Reach) -> Result<Remote, Stop> {
+fn reach(text: &SpecText, host: &HostName, reach: &Reach) -> Result<Remote, Stop> {
     let spec = load(text)?;
     Ok(connect(host, Some(&spec), &reach.by.ssh())?)
 }
@@ -158,11 +168,11 @@ fn as_plan(remote: &Remote, reply: Reply) -> Result<PlanReport, Stop> {
     }
 }
 
-fn simple(args: &Elsewhere, request: Request) -> Result<(), Stop> {
-    let Target::There(host) = args.reach.target()? else { return Ok(()) };
+fn ask(args: &Elsewhere, host: &HostName, request: Request) -> Result<(Remote, Reply), Stop> {
     let spec = args.spec.as_ref().map(|path| read_spec(path).and_then(|text| load(&text))).transpose()?;
-    let mut remote = connect(&host, spec.as_ref(), &args.reach.by.ssh())?;
-    remote_call(&mut remote, request, APPLY_DEADLINE, &mut |_| {}).map(|_| ())
+    let mut remote = connect(host, spec.as_ref(), &args.reach.by.ssh())?;
+    let reply = remote_call(&mut remote, request, APPLY_DEADLINE, &mut |_| {})?;
+    Ok((remote, reply))
 }
 
 /// A line for the reader. One who is gone by now does not change what was done.
