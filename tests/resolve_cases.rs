@@ -15,7 +15,7 @@ use std::{env, fs};
 
 use case::Case;
 use selvedge::plan::Desired;
-use selvedge::state::{Blobs, Change, Object, Observed, Owned, State};
+use selvedge::state::{Change, Object, Observed, Owned, State};
 
 type Outcome = datatest_stable::Result<()>;
 
