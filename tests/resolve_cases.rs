@@ -15,7 +15,7 @@ use std::{env, fs};
 
 use case::Case;
 use selvedge::plan::Desired;
-use selvedge::state::{Blobs, Change, Object, Observed, Owned, State};
+use selvedge::state::{Change, Object, Observed, Owned, State};
 
 type Outcome = datatest_stable::Result<()>;
 
@@ -50,7 +50,7 @@ fn a_second_plan_is_empty(facts: &Path) -> Outcome {
     let folder = facts.parent().ok_or("no folder")?;
     let Ok(desired) = Case::read(folder)?.resolve() else { return Ok(()) };
     let states = desired.items.iter().map(|(object, wanted)| (object.clone(), wanted.state.clone())).collect();
-    let observed = Observed { states, blobs: Blobs::default() };
+    let observed = Observed { states, ..Observed::default() };
     let changes = desired.changes(&observed, &Owned::default());
     if changes.is_empty() { Ok(()) } else { Err(format!("{changes:?}").into()) }
 }
@@ -58,7 +58,7 @@ fn a_second_plan_is_empty(facts: &Path) -> Outcome {
 /// The plan of a host that has nothing of it, and each file.
 fn texts(desired: &Desired) -> BTreeMap<PathBuf, String> {
     let nothing = desired.items.keys().map(|object| (object.clone(), State::Absent)).collect();
-    let observed = Observed { states: nothing, blobs: Blobs::default() };
+    let observed = Observed { states: nothing, ..Observed::default() };
     let mut plan = String::new();
     let mut texts = BTreeMap::new();
     for change in desired.changes(&observed, &Owned::default()) {

@@ -10,7 +10,7 @@ use super::{ApplyError, Cause};
 use crate::machine::{Machine, MachineError};
 use crate::name::IfName;
 use crate::plan::{Deferred, Desired, Protected, guard};
-use crate::state::{Change, Object, Observed, Origin, Owned, State, States};
+use crate::state::{Change, FilePath, Object, Observed, Origin, Owned, State, States};
 
 /// A mode switch resets the MTU, a module brings its interface: a few rounds settle all of it.
 const MAX_ROUNDS: usize = 6;
@@ -79,7 +79,8 @@ pub fn apply<M: Machine>(
         owned,
         links,
         before: States::default(),
-        announced: BTreeSet::new(),
+        missing: BTreeSet::new(),
+        announced: Vec::new(),
         made: Vec::new(),
     };
     if let Err(error) = run.begin(&observed) {
@@ -88,7 +89,8 @@ pub fn apply<M: Machine>(
     }
     let made = run.rounds(desired, changes, desire, watch).and_then(|desired| run.end(desired));
     made.map_err(|cause| {
-        let way_back = WayBack { before: &run.before, touched: &run.announced, when: When::Running };
+        let way_back =
+            WayBack { before: &run.before, missing: &run.missing, changes: &run.announced, when: When::Running };
         let rollback = roll_back(run.machine, run.log, &way_back, &cause.to_string());
         ApplyError { cause: Box::new(cause), rollback }
     })
@@ -114,20 +116,24 @@ struct Run<'a, M> {
     links: BTreeSet<IfName>,
     /// The states to go back to.
     before: States,
-    /// The objects whose change was announced in the journal, made or not.
-    announced: BTreeSet<Object>,
+    /// The folders above the files that were not there.
+    missing: BTreeSet<FilePath>,
+    /// The changes that were announced in the journal, made or not.
+    announced: Vec<Change>,
     made: Vec<Change>,
 }
 
 impl<M: Machine> Run<'_, M> {
     fn begin(&mut self, observed: &Observed) -> std::io::Result<()> {
         self.before = observed.states.clone();
+        self.missing = observed.missing.clone();
         self.log.keep(&observed.blobs)?;
         self.log.append(&Record::Begin {
             format: FORMAT,
             selvedge: env!("CARGO_PKG_VERSION").to_owned(),
             before: self.before.clone(),
             owned: self.owned.clone(),
+            missing: self.missing.clone(),
         })
     }
 
@@ -169,7 +175,8 @@ impl<M: Machine> Run<'_, M> {
         }
         self.log.keep(&observed.blobs)?;
         self.before.0.extend(before.0.clone());
-        self.log.append(&Record::Seen { before })
+        self.missing.extend(observed.missing.clone());
+        self.log.append(&Record::Seen { before, missing: observed.missing.clone() })
     }
 
     fn make(&mut self, desired: &Desired, change: Change) -> Result<(), Cause> {
@@ -178,7 +185,7 @@ impl<M: Machine> Run<'_, M> {
             self.machine.require(condition).map_err(refused)?;
         }
         self.log.append(&Record::Doing { change: change.clone() }).map_err(Cause::Journal)?;
-        self.announced.insert(change.object.clone());
+        self.announced.push(change.clone());
         self.machine.perform(&change, &desired.blobs).map_err(refused)?;
         if !matches!(change.object, Object::Reload { .. }) {
             let observed = self.machine.observe(std::slice::from_ref(&change.object)).map_err(refused)?;
@@ -193,7 +200,8 @@ impl<M: Machine> Run<'_, M> {
     }
 
     fn end(&mut self, desired: Desired) -> Result<Applied, Cause> {
-        let owned = own(self.owned, &desired, &self.made, &self.before);
+        let owned = own(self.owned, &desired, &self.made, &self.before, &self.missing);
+        self.machine.leave(&folders(self.owned).difference(&folders(&owned)).cloned().collect());
         let confirm_by = match self.options.confirm {
             Some(confirm) => Some(confirm(&self.log.place()).map_err(Cause::Timer)?),
             None => None,
@@ -209,14 +217,24 @@ impl<M: Machine> Run<'_, M> {
 }
 
 /// What is owned once `made` stands: all that was owned and is still desired, and what was changed for the first time.
-fn own(owned: &Owned, desired: &Desired, made: &[Change], before: &States) -> Owned {
+fn own(owned: &Owned, desired: &Desired, made: &[Change], before: &States, missing: &BTreeSet<FilePath>) -> Owned {
+    let ours: BTreeSet<FilePath> = folders(owned).union(missing).cloned().collect();
     let kept = owned.0.iter().filter(|(object, _)| desired.items.contains_key(object));
     let mut owned = Owned(kept.map(|(object, origin)| (object.clone(), origin.clone())).collect());
     for change in made {
         if let Some(wanted) = desired.items.get(&change.object) {
-            let origin = Origin { state: before.get(&change.object), leaving: wanted.leaving.clone() };
-            owned.0.entry(change.object.clone()).or_insert(origin);
+            let origin = || Origin { leaving: wanted.leaving.clone(), ..Origin::of(before.get(&change.object)) };
+            let origin = owned.0.entry(change.object.clone()).or_insert_with(origin);
+            if let Object::File { path } = &change.object {
+                origin.made = Some(change.after.clone());
+                origin.folders.extend(path.folders().filter(|folder| ours.contains(folder)));
+            }
         }
     }
     owned
+}
+
+/// The folders that were made for what is owned.
+fn folders(owned: &Owned) -> BTreeSet<FilePath> {
+    owned.0.values().flat_map(|origin| origin.folders.clone()).collect()
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
+use super::journal::Saved;
 use crate::machine::MachineError;
 use crate::plan::Refusal;
 use crate::state::{Change, Object, State};
@@ -82,9 +83,14 @@ pub enum Rollback {
     /// Nothing had been changed.
     NotNeeded,
     /// All is as it was.
-    Done,
+    Done {
+        /// What somebody else had put in its place.
+        saved: Vec<Saved>,
+    },
     /// It failed too.
     Failed {
+        /// What somebody else had put in its place, as far as it was put back.
+        saved: Vec<Saved>,
         /// Object by object, what went wrong.
         failures: Vec<String>,
         /// Where the journal is.
@@ -92,15 +98,27 @@ pub enum Rollback {
     },
 }
 
+impl Rollback {
+    /// The files of somebody else's that were kept under another name.
+    #[must_use]
+    pub fn saved(&self) -> &[Saved] {
+        match self {
+            Self::NotNeeded => &[],
+            Self::Done { saved } | Self::Failed { saved, .. } => saved,
+        }
+    }
+}
+
 impl fmt::Display for Rollback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotNeeded => f.write_str("nothing was changed"),
-            Self::Done => f.write_str("all changes were rolled back, the node is as it was"),
-            Self::Failed { failures, journal } => {
+            Self::Done { .. } => f.write_str("all changes were rolled back, the node is as it was"),
+            Self::Failed { failures, journal, .. } => {
                 write!(f, "THE ROLLBACK FAILED: {}; the states to restore are in {journal}", failures.join("; "))
             }
-        }
+        }?;
+        self.saved().iter().try_for_each(|saved| write!(f, "; {saved}"))
     }
 }
 
@@ -111,7 +129,8 @@ impl From<Cause> for ApplyError {
     }
 }
 
-fn refusals(refusals: &[Refusal]) -> String {
+/// Each refusal in words.
+pub(super) fn refusals(refusals: &[Refusal]) -> String {
     refusals.iter().map(Refusal::to_string).collect::<Vec<_>>().join("; ")
 }
 

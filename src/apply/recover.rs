@@ -3,10 +3,12 @@
 use thiserror::Error;
 
 use super::Rollback;
-use super::journal::{Phase, Record, Transaction};
-use super::rollback::{WayBack, When, roll_back};
+use super::error::refusals;
+use super::journal::{ASKED_FOR, CUT_OFF, NOT_BEFORE_RESTART, NOT_IN_TIME, Phase, Record, Transaction};
+use super::rollback::{WayBack, When, disturbing, roll_back};
 use super::store::{Last, Store, StoreError};
-use crate::machine::Machine;
+use crate::machine::{Machine, MachineError};
+use crate::plan::{Protected, Refusal, guard};
 
 /// What was found of an earlier transaction.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,7 +18,12 @@ pub enum Recovered {
     /// One waits for its confirmation, until these seconds since the epoch.
     Awaiting(u64),
     /// One was open and has been undone, or not.
-    Undone(Rollback),
+    Undone {
+        /// Why: "not confirmed in time".
+        cause: &'static str,
+        /// How it went.
+        rollback: Rollback,
+    },
 }
 
 /// Why the last apply cannot be confirmed or undone.
@@ -28,12 +35,40 @@ pub enum UndoError {
     /// There is no such apply.
     #[error("{0}")]
     NothingToDo(&'static str),
+    /// There was one, and nobody confirmed it.
+    #[error("too late: the last apply was {cause}, and was undone")]
+    Unconfirmed {
+        /// How so: "not confirmed in time".
+        cause: String,
+    },
+    /// The machine cannot be looked at.
+    #[error("cannot look at this node: {0}")]
+    Observe(#[from] MachineError),
+    /// A link that carries something vital would be disturbed.
+    #[error(
+        "going back to the state before the last apply ({cause}) could cut you off: {}. \
+         Give `selvedge rollback --allow-cut` to do it all the same",
+        refusals(.links)
+    )]
+    CutsOwnBranch {
+        /// Why it is to be undone.
+        cause: &'static str,
+        /// The links.
+        links: Vec<Refusal>,
+    },
     /// The journal cannot be written.
     #[error("cannot write the journal: {0}")]
     Journal(#[from] std::io::Error),
 }
 
-/// Undoes a transaction that was cut off, and one whose confirmation did not come in time.
+/// What is to be done about an earlier transaction.
+enum Due {
+    Nothing,
+    Awaiting(u64),
+    Undo(Box<Last>, &'static str),
+}
+
+/// Undoes a transaction that was cut off, and one whose confirmation did not come in time, whatever it disturbs.
 ///
 /// # Errors
 /// When the store cannot be used.
@@ -41,14 +76,14 @@ pub fn recover<M: Machine>(machine: &mut M, store: &Store, when: When, now: u64)
     recover_last(machine, store, when, |_, deadline| now < deadline)
 }
 
-/// The same, when the time to confirm the transaction number `due` is over.
+/// The same, when the time to confirm the transaction number `number` is over.
 ///
 /// The timer that says so is not misled when somebody sets the clock; the deadline in the journal would be.
 ///
 /// # Errors
 /// When the store cannot be used.
-pub fn recover_due<M: Machine>(machine: &mut M, store: &Store, due: u64) -> Result<Recovered, StoreError> {
-    recover_last(machine, store, When::Running, |last, _| last.number() != Some(due))
+pub fn recover_due<M: Machine>(machine: &mut M, store: &Store, number: u64) -> Result<Recovered, StoreError> {
+    recover_last(machine, store, When::Running, |last, _| last.number() != Some(number))
 }
 
 fn recover_last<M: Machine>(
@@ -57,35 +92,83 @@ fn recover_last<M: Machine>(
     when: When,
     has_time: impl FnOnce(&Last, u64) -> bool,
 ) -> Result<Recovered, StoreError> {
-    let Some(last) = store.last()? else { return Ok(Recovered::Nothing) };
-    let cause = match last.transaction.phase {
-        Phase::AwaitingConfirm { deadline } if when == When::Running && has_time(&last, deadline) => {
-            return Ok(Recovered::Awaiting(deadline));
-        }
-        Phase::AwaitingConfirm { .. } if when == When::Boot => "not confirmed before the node was restarted",
-        Phase::AwaitingConfirm { .. } => "not confirmed in time",
-        Phase::Open => "cut off before it was complete",
-        Phase::Nothing | Phase::Committed | Phase::RolledBack => {
-            store.close(&last)?;
-            return Ok(Recovered::Nothing);
-        }
-    };
-    undo(machine, store, &last, cause, when).map(Recovered::Undone)
+    Ok(match due(store, when, has_time)? {
+        Due::Nothing => Recovered::Nothing,
+        Due::Awaiting(deadline) => Recovered::Awaiting(deadline),
+        Due::Undo(last, cause) => Recovered::Undone { cause, rollback: undo(machine, store, &last, cause, when)? },
+    })
 }
 
-/// Undoes the last apply, whatever its age.
+/// The same before an apply: somebody is there, perhaps by a link that going back would disturb.
 ///
 /// # Errors
-/// When there is none, or it was undone already.
-pub fn undo_last<M: Machine>(machine: &mut M, store: &Store) -> Result<Rollback, UndoError> {
-    let last = store.last()?.ok_or(UndoError::NothingToDo("nothing was ever applied on this node"))?;
-    match last.transaction.phase {
-        Phase::RolledBack => Err(UndoError::NothingToDo("the last apply was undone already")),
-        Phase::Nothing => Err(UndoError::NothingToDo("the last apply changed nothing")),
-        Phase::Open | Phase::AwaitingConfirm { .. } | Phase::Committed => {
-            Ok(undo(machine, store, &last, "asked for", When::Running)?)
+/// When the store cannot be used, or a protected link would be disturbed.
+pub fn settle<M: Machine>(
+    machine: &mut M,
+    store: &Store,
+    now: u64,
+    protected: &[Protected],
+) -> Result<Recovered, UndoError> {
+    Ok(match due(store, When::Running, |_, deadline| now < deadline)? {
+        Due::Nothing => Recovered::Nothing,
+        Due::Awaiting(deadline) => Recovered::Awaiting(deadline),
+        Due::Undo(last, cause) => {
+            cuts_nothing(machine, &last, cause, protected)?;
+            Recovered::Undone { cause, rollback: undo(machine, store, &last, cause, When::Running)? }
+        }
+    })
+}
+
+/// Finds what is to be undone, and closes the journals of what ended and was cut off before that.
+fn due(store: &Store, when: When, has_time: impl FnOnce(&Last, u64) -> bool) -> Result<Due, StoreError> {
+    for last in store.newest_first()? {
+        let last = last?;
+        let cause = match last.transaction.phase {
+            Phase::Nothing | Phase::RolledBack => {
+                store.close(&last)?;
+                continue;
+            }
+            Phase::Committed => {
+                store.close(&last)?;
+                break;
+            }
+            Phase::AwaitingConfirm { deadline } if when == When::Running && has_time(&last, deadline) => {
+                return Ok(Due::Awaiting(deadline));
+            }
+            Phase::AwaitingConfirm { .. } if when == When::Boot => NOT_BEFORE_RESTART,
+            Phase::AwaitingConfirm { .. } => NOT_IN_TIME,
+            Phase::Open => CUT_OFF,
+        };
+        return Ok(Due::Undo(Box::new(last), cause));
+    }
+    Ok(Due::Nothing)
+}
+
+/// Undoes the last apply that holds, whatever its age: those after it were undone when they failed.
+///
+/// One that was undone by hand is the end of it, so that a rollback which is given twice undoes one apply.
+///
+/// # Errors
+/// When there is none, it was undone already, or a `protected` link would be disturbed.
+pub fn undo_last<M: Machine>(machine: &mut M, store: &Store, protected: &[Protected]) -> Result<Rollback, UndoError> {
+    let mut nothing = "nothing was ever applied on this node";
+    for last in store.newest_first()? {
+        let last = last?;
+        match last.transaction.phase {
+            Phase::Nothing => {}
+            Phase::RolledBack if last.transaction.undone.as_deref() == Some(ASKED_FOR) => {
+                return Err(UndoError::NothingToDo(
+                    "the last apply was undone already; to go back further, apply the spec of that time",
+                ));
+            }
+            Phase::RolledBack => nothing = "no apply holds on this node: all were undone when they failed",
+            Phase::Open | Phase::AwaitingConfirm { .. } | Phase::Committed => {
+                cuts_nothing(machine, &last, ASKED_FOR, protected)?;
+                return Ok(undo(machine, store, &last, ASKED_FOR, When::Running)?);
+            }
         }
     }
+    Err(UndoError::NothingToDo(nothing))
 }
 
 /// Keeps the last apply for good.
@@ -95,10 +178,58 @@ pub fn undo_last<M: Machine>(machine: &mut M, store: &Store) -> Result<Rollback,
 pub fn confirm(store: &Store) -> Result<(), UndoError> {
     let none = UndoError::NothingToDo("no apply waits for its confirmation");
     let Some(last) = store.last()? else { return Err(none) };
-    let Phase::AwaitingConfirm { .. } = last.transaction.phase else { return Err(none) };
-    let owned = last.transaction.owned_after.clone();
-    store.reopen(&last)?.append(&Record::Committed { owned })?;
-    Ok(())
+    match (last.transaction.phase, &last.transaction.undone) {
+        (Phase::AwaitingConfirm { .. }, _) => {
+            let owned = last.transaction.owned_after.clone();
+            store.reopen(&last)?.append(&Record::Committed { owned })?;
+            Ok(())
+        }
+        (Phase::RolledBack, Some(cause)) if last.transaction.is_unconfirmed() => {
+            Err(UndoError::Unconfirmed { cause: cause.clone() })
+        }
+        (Phase::Open, _) => Err(UndoError::NothingToDo(
+            "the last apply was cut off before it was complete; `selvedge rollback` undoes it",
+        )),
+        _ => Err(none),
+    }
+}
+
+/// What an apply that comes now finds of an earlier one, in words. Changes nothing.
+///
+/// # Errors
+/// When the store cannot be used.
+pub fn pending(store: &Store, now: u64) -> Result<Option<String>, StoreError> {
+    let Some(last) = store.standing()? else { return Ok(None) };
+    let number = last.number().unwrap_or_default();
+    Ok(match last.transaction.phase {
+        Phase::Open => Some(format!(
+            "apply {number} was {CUT_OFF}: the next apply, or `selvedge rollback`, undoes it before anything else"
+        )),
+        Phase::AwaitingConfirm { deadline } if now < deadline => Some(format!(
+            "apply {number} waits for its confirmation and is undone in {} s: `selvedge confirm` keeps it",
+            deadline - now
+        )),
+        Phase::AwaitingConfirm { .. } => {
+            Some(format!("apply {number} was {NOT_IN_TIME}: it is undone before anything else"))
+        }
+        Phase::Nothing | Phase::Committed | Phase::RolledBack => None,
+    })
+}
+
+fn way_back(last: &Last, when: When) -> WayBack<'_> {
+    let Transaction { before, missing, changes, .. } = &last.transaction;
+    WayBack { before, missing, changes, when }
+}
+
+fn cuts_nothing<M: Machine>(
+    machine: &mut M,
+    last: &Last,
+    cause: &'static str,
+    protected: &[Protected],
+) -> Result<(), UndoError> {
+    let steps = disturbing(machine, &way_back(last, When::Running))?;
+    let refusals = guard(&steps, protected);
+    if refusals.is_empty() { Ok(()) } else { Err(UndoError::CutsOwnBranch { cause, links: refusals }) }
 }
 
 fn undo<M: Machine>(
@@ -109,7 +240,5 @@ fn undo<M: Machine>(
     when: When,
 ) -> Result<Rollback, StoreError> {
     let mut log = store.reopen(last)?;
-    let Transaction { before, changes, .. } = &last.transaction;
-    let touched = changes.iter().map(|change| change.object.clone()).collect();
-    Ok(roll_back(machine, &mut *log, &WayBack { before, touched: &touched, when }, cause))
+    Ok(roll_back(machine, &mut *log, &way_back(last, when), cause))
 }

@@ -6,12 +6,13 @@
 use std::collections::BTreeSet;
 
 use super::Rollback;
-use super::journal::Record;
+use super::journal::{Record, Saved};
 use super::log::Log;
-use crate::machine::Machine;
+use crate::machine::{Machine, MachineError};
+use crate::name::IfName;
 use crate::plan::{diff_back, order, readers, reloads};
 use crate::rdma::IpoibMode;
-use crate::state::{Blobs, Change, ConfigSystem, Object, State, States};
+use crate::state::{Blobs, Change, ConfigSystem, Digest, FilePath, Object, Observed, Reason, State, States};
 
 /// Enough for what one restored object brings with it.
 const MAX_ROUNDS: usize = 4;
@@ -30,10 +31,64 @@ pub enum When {
 pub struct WayBack<'a> {
     /// The states to go back to.
     pub before: &'a States,
-    /// The objects that may have been changed. Who reads such a file has to read it again, whoever put it back.
-    pub touched: &'a BTreeSet<Object>,
+    /// The folders above files that were not there.
+    pub missing: &'a BTreeSet<FilePath>,
+    /// The changes that may have been made. Who reads such a file has to read it again, whoever put it back.
+    pub changes: &'a [Change],
     /// When.
     pub when: When,
+}
+
+impl WayBack<'_> {
+    /// Whether a file is somebody else's: neither as the transaction made it, nor as it was before.
+    fn is_foreign(&self, object: &Object, found: &State) -> bool {
+        let before = self.before.get(object);
+        let made = self.changes.iter().filter(|change| change.object == *object).map(|change| &change.after);
+        found.holds_other_contents(&made.chain([&before]).collect::<Vec<_>>())
+    }
+
+    /// The links that a step back can disturb: those of the change that it takes back, and what goes with a module.
+    fn links(&self, step: &Change) -> BTreeSet<IfName> {
+        let there = self.changes.iter().filter(|change| change.object == step.object);
+        let mut links: BTreeSet<IfName> = there.filter_map(|change| change.disturbs.clone()).collect();
+        links.extend(step.disturbs.clone());
+        match (&step.object, &step.before) {
+            (Object::Interface { .. }, State::Named { name }) => drop(links.insert(name.clone())),
+            (Object::Module { .. }, _) if step.removes() => {
+                let came =
+                    self.before.0.iter().filter(|(object, state)| object.is_attribute() && **state == State::Absent);
+                links.extend(came.filter_map(|(object, _)| object.link().cloned()));
+            }
+            _ => {}
+        }
+        links
+    }
+
+    /// The folders that the transaction made.
+    fn made_folders(&self) -> BTreeSet<FilePath> {
+        let made = self.changes.iter().filter(|change| !change.removes());
+        let files = made.filter_map(|change| match &change.object {
+            Object::File { path } => Some(path),
+            _ => None,
+        });
+        files.flat_map(FilePath::folders).filter(|folder| self.missing.contains(folder)).collect()
+    }
+}
+
+/// The first changes of the way back, one for each link that it can disturb. Makes none.
+///
+/// # Errors
+/// When the machine cannot be looked at.
+pub fn disturbing<M: Machine>(machine: &mut M, way_back: &WayBack<'_>) -> Result<Vec<Change>, MachineError> {
+    let scope: Vec<Object> = way_back.before.0.keys().cloned().collect();
+    let observed = machine.observe(&scope)?;
+    let stale = way_back.changes.iter().flat_map(|change| readers(&change.object)).collect();
+    let steps = steps(way_back, &observed.states, &stale).into_iter();
+    let each = |step: Change| {
+        let on = |link: IfName| Change { disturbs: Some(link), ..step.clone() };
+        way_back.links(&step).into_iter().map(on).collect::<Vec<_>>()
+    };
+    Ok(steps.flat_map(each).collect())
 }
 
 /// Brings `machine` back, and writes how it went.
@@ -44,17 +99,19 @@ pub fn roll_back<M: Machine>(machine: &mut M, log: &mut dyn Log, way_back: &WayB
         failures.push(format!("cannot write the journal: {error}"));
     }
     let blobs = recall(log, way_back.before, &mut failures);
-    let mut left = restore(machine, way_back, &blobs);
+    let mut saved = Vec::new();
+    let mut left = restore(machine, log, way_back, &blobs, &mut saved);
+    machine.leave(&way_back.made_folders());
     if left.is_empty() {
         match log.append(&Record::RolledBack) {
-            Ok(()) => return Rollback::Done,
+            Ok(()) => return Rollback::Done { saved },
             Err(error) => left.push(format!("cannot write the journal: {error}")),
         }
     }
     failures.extend(left);
     // The failures are reported to the caller; that they cannot be written as well adds nothing.
     let _ = log.append(&Record::RollbackFailed { failures: failures.clone() });
-    Rollback::Failed { failures, journal: log.place() }
+    Rollback::Failed { saved, failures, journal: log.place() }
 }
 
 fn recall(log: &mut dyn Log, before: &States, failures: &mut Vec<String>) -> Blobs {
@@ -72,22 +129,29 @@ fn recall(log: &mut dyn Log, before: &States, failures: &mut Vec<String>) -> Blo
 }
 
 /// Rounds of look and restore; gives what could not be restored.
-fn restore<M: Machine>(machine: &mut M, way_back: &WayBack<'_>, blobs: &Blobs) -> Vec<String> {
+fn restore<M: Machine>(
+    machine: &mut M,
+    log: &mut dyn Log,
+    way_back: &WayBack<'_>,
+    blobs: &Blobs,
+    saved: &mut Vec<Saved>,
+) -> Vec<String> {
     let scope: Vec<Object> = way_back.before.0.keys().cloned().collect();
     // The files may be as they were while the program still has what it read in between.
-    let mut stale: BTreeSet<ConfigSystem> = way_back.touched.iter().flat_map(readers).collect();
+    let mut stale: BTreeSet<ConfigSystem> =
+        way_back.changes.iter().flat_map(|change| readers(&change.object)).collect();
     let mut failures = Vec::new();
     let mut left = Vec::new();
     machine.refresh(&scope);
     for round in 0..MAX_ROUNDS {
         let observed = match machine.observe(&scope) {
-            Ok(observed) => observed.states,
+            Ok(observed) => observed,
             Err(error) => {
                 failures = vec![error.to_string()];
                 continue;
             }
         };
-        let mut changes = steps(way_back, &observed, &stale);
+        let mut changes = steps(way_back, &observed.states, &stale);
         if round > 0 {
             changes.retain(|change| !is_cut_by_the_fabric(change, way_back.before));
         }
@@ -96,7 +160,12 @@ fn restore<M: Machine>(machine: &mut M, way_back: &WayBack<'_>, blobs: &Blobs) -
         }
         failures.clear();
         for change in &changes {
-            match machine.perform(change, blobs) {
+            let kept = if way_back.is_foreign(&change.object, &change.before) {
+                save(machine, log, change, &observed, saved)
+            } else {
+                Ok(())
+            };
+            match kept.and_then(|()| machine.perform(change, blobs)) {
                 Ok(()) => note_readers(change, &mut stale),
                 Err(error) => failures.push(format!("{}: {error}", change.object)),
             }
@@ -107,6 +176,56 @@ fn restore<M: Machine>(machine: &mut M, way_back: &WayBack<'_>, blobs: &Blobs) -
         failures.push(format!("restored, and it does not hold: {}", left.join(", ")));
     }
     failures
+}
+
+/// Keeps a file of somebody else's beside it, before its place is taken.
+fn save<M: Machine>(
+    machine: &mut M,
+    log: &mut dyn Log,
+    change: &Change,
+    observed: &Observed,
+    saved: &mut Vec<Saved>,
+) -> Result<(), MachineError> {
+    let Some((file, copy)) = copy_of(&change.object, &change.before) else { return Ok(()) };
+    let object = Object::File { path: copy.clone() };
+    let there = machine.observe(std::slice::from_ref(&object))?.states.get(&object);
+    let other = || MachineError::File {
+        operation: "keep what somebody else wrote as",
+        path: copy.to_string(),
+        source: std::io::ErrorKind::AlreadyExists.into(),
+    };
+    if !matches!(there, State::Absent) && there.holds_other_contents(&[&change.before]) {
+        return Err(other());
+    }
+    let one = Saved { file, copy: copy.clone() };
+    // That the copy is there does not depend on this record.
+    let _ = log.append(&Record::Saved(one.clone()));
+    let reason = Reason("kept, since somebody else wrote it".to_owned());
+    let after = change.before.clone();
+    let keep = Change { object, before: there, after, reason, disturbs: None, condition: None };
+    machine.perform(&keep, &observed.blobs)?;
+    let found = machine.observe(std::slice::from_ref(&keep.object))?.states.get(&keep.object);
+    if found != keep.after {
+        return Err(other());
+    }
+    if !saved.contains(&one) {
+        saved.push(one);
+    }
+    Ok(())
+}
+
+/// Where the contents of a file are kept: beside it, by a name that no program which reads that folder takes.
+///
+/// Their digest is in the name, so that no copy takes another's place.
+fn copy_of(object: &Object, found: &State) -> Option<(FilePath, FilePath)> {
+    let Object::File { path } = object else { return None };
+    let digest = match found {
+        State::File { digest, .. } => *digest,
+        State::Symlink { target } => Digest::of(target.as_bytes()),
+        _ => return None,
+    };
+    let copy = format!("{path}.selvedge-saved-{:.8}", digest.to_string()).parse().ok()?;
+    Some((path.clone(), copy))
 }
 
 fn steps(way_back: &WayBack<'_>, observed: &States, stale: &BTreeSet<ConfigSystem>) -> Vec<Change> {

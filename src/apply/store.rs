@@ -5,15 +5,16 @@
 //! since it can be the before-image of a secret file.
 
 mod file;
+mod lock;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, FdFlag, Flock, FlockArg, fcntl};
 use thiserror::Error;
+
+pub use self::lock::Lock;
 
 use self::file::{Journal, drop_torn_tail, read_records, sync_folder};
 use super::journal::{FORMAT, Phase, Transaction};
@@ -22,6 +23,11 @@ use crate::state::{Blobs, Digest, Owned, State};
 
 /// Ended journals that are kept, so that the recent past can be read.
 const KEPT_JOURNALS: usize = 20;
+
+/// The digits of a journal's number.
+const DIGITS: usize = 8;
+/// The last number that has so many.
+const LAST_NUMBER: u64 = 99_999_999;
 
 /// The journals of one machine.
 #[derive(Debug)]
@@ -67,11 +73,13 @@ pub enum StoreError {
     /// Another selvedge is at work on this machine.
     #[error("another selvedge is changing this machine now (it holds {0}); wait for it to end")]
     Busy(PathBuf),
+    /// Another selvedge began while this one looked.
+    #[error("another selvedge has changed this machine meanwhile; try again")]
+    Overtaken,
+    /// There is no number left for a journal.
+    #[error("{0} has the last number that a journal can have; move it away to go on")]
+    NumbersUsedUp(PathBuf),
 }
-
-/// Keeps other processes from changing this machine.
-#[derive(Debug)]
-pub struct Lock(#[expect(dead_code, reason = "held for its drop")] Flock<File>);
 
 /// The last transaction on a machine.
 #[derive(Debug)]
@@ -103,47 +111,30 @@ impl Store {
         Self { folder: folder.into() }
     }
 
-    /// Keeps other processes out until the lock is dropped.
+    /// All transactions, the newest first, each read when it is asked for.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] when another process holds it.
-    pub fn lock(&self) -> Result<Lock, StoreError> {
-        self.lock_with(FlockArg::LockExclusiveNonblock)
+    /// When the journals cannot be listed.
+    pub fn newest_first(&self) -> Result<impl Iterator<Item = Result<Last, StoreError>>, StoreError> {
+        Ok(self.journals()?.into_iter().rev().map(read))
     }
 
-    /// The same, and waits for another process to end.
-    ///
-    /// # Errors
-    /// When the lock cannot be made.
-    pub fn lock_in_turn(&self) -> Result<Lock, StoreError> {
-        self.lock_with(FlockArg::LockExclusive)
-    }
-
-    fn lock_with(&self, how: FlockArg) -> Result<Lock, StoreError> {
-        self.make_folders()?;
-        let path = self.folder.join("lock");
-        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
-        let file = file.map_err(at(&path))?;
-        match Flock::lock(file, how) {
-            // Inherited by the programs that are run: should this process be killed, a modprobe
-            // that it left behind still changes this machine, and keeps the others out until it ends.
-            Ok(lock) => match fcntl(&*lock, FcntlArg::F_SETFD(FdFlag::empty())) {
-                Ok(_) => Ok(Lock(lock)),
-                Err(errno) => Err(at(&path)(errno.into())),
-            },
-            Err((_, Errno::EWOULDBLOCK)) => Err(StoreError::Busy(path)),
-            Err((_, errno)) => Err(at(&path)(errno.into())),
-        }
-    }
-
-    /// The last transaction, if there ever was one.
+    /// The last transaction that began, if there ever was one.
     ///
     /// # Errors
     /// When the journal cannot be read.
     pub fn last(&self) -> Result<Option<Last>, StoreError> {
-        let Some(path) = self.journals()?.pop() else { return Ok(None) };
-        let records = read_records(&path)?;
-        Ok(Some(Last { path, transaction: Transaction::read(records) }))
+        let began = |last: &Result<Last, _>| !matches!(last, Ok(last) if last.transaction.phase == Phase::Nothing);
+        self.newest_first()?.find(began).transpose()
+    }
+
+    /// The last one that was not undone. All after it were, so what is there now is what it left.
+    ///
+    /// # Errors
+    /// When a journal cannot be read.
+    pub fn standing(&self) -> Result<Option<Last>, StoreError> {
+        let counts = |last: &Result<Last, _>| !matches!(last, Ok(last) if !last.transaction.counts());
+        self.newest_first()?.find(counts).transpose()
     }
 
     /// What selvedge owns on this machine.
@@ -151,7 +142,17 @@ impl Store {
     /// # Errors
     /// When the journal cannot be read.
     pub fn owned(&self) -> Result<Owned, StoreError> {
-        Ok(self.last()?.map(|last| last.transaction.owned().clone()).unwrap_or_default())
+        let mut before = Owned::default();
+        for last in self.newest_first()? {
+            let transaction = last?.transaction;
+            match transaction.phase {
+                Phase::Nothing => {}
+                // What was owned before the oldest, when all that are kept were undone.
+                Phase::RolledBack => before = transaction.owned_before,
+                _ => return Ok(transaction.owned().clone()),
+            }
+        }
+        Ok(before)
     }
 
     /// The contents that going back to the origin of what is owned needs.
@@ -175,8 +176,12 @@ impl Store {
     pub fn begin(&self) -> io::Result<Box<dyn Log>> {
         self.make_folders().map_err(io::Error::other)?;
         let journals = self.journals().map_err(io::Error::other)?;
-        let number = journals.last().and_then(|path| number(path)).map_or(1, |last| last + 1);
-        let path = self.folder.join("journal").join(format!("{number:08}.open"));
+        let last = journals.last();
+        let number = last.and_then(|path| number(path)).map_or(1, |last| last + 1);
+        if number > LAST_NUMBER {
+            return Err(io::Error::other(StoreError::NumbersUsedUp(last.cloned().unwrap_or_default())));
+        }
+        let path = self.folder.join("journal").join(format!("{number:0DIGITS$}.open"));
         let file = OpenOptions::new().create_new(true).append(true).mode(0o600).open(&path)?;
         let mut journal = Journal { blobs: self.folder.join("blobs"), path, file };
         if let Err(error) = sync_folder(&journal.path) {
@@ -222,13 +227,15 @@ impl Store {
     /// When they cannot be read or removed.
     pub fn prune(&self) -> Result<(), StoreError> {
         let journals = self.journals()?;
-        let old = journals.len().saturating_sub(KEPT_JOURNALS);
+        let standing = self.standing()?.and_then(|last| journals.iter().position(|path| *path == last.path));
+        // However many applies failed after it, the one that holds can be undone.
+        let old = journals.len().saturating_sub(KEPT_JOURNALS).min(standing.unwrap_or(usize::MAX));
         for path in &journals[..old] {
             fs::remove_file(path).map_err(at(path))?;
         }
         let mut needed = std::collections::BTreeSet::new();
         for path in &journals[old..] {
-            let transaction = Transaction::read(read_records(path)?);
+            let transaction = read(path.clone())?.transaction;
             let origins = transaction.owned_after.0.values().chain(transaction.owned_before.0.values());
             let states = transaction.before.0.values().chain(origins.map(|origin| &origin.state));
             needed.extend(states.filter_map(|state| match state {
@@ -272,7 +279,7 @@ impl Store {
                 paths.push(path);
             }
         }
-        paths.sort();
+        paths.sort_by_key(|path| number(path));
         Ok(paths)
     }
 
@@ -284,7 +291,21 @@ impl Store {
 /// The number of a journal's file name; `None` for any other file.
 fn number(path: &Path) -> Option<u64> {
     let known = path.extension().is_some_and(|extension| extension == "open" || extension == "done");
-    if known { path.file_stem()?.to_str()?.parse().ok() } else { None }
+    let stem = path.file_stem()?.to_str()?;
+    let ours = known && stem.len() == DIGITS && stem.bytes().all(|byte| byte.is_ascii_digit());
+    if ours { stem.parse().ok() } else { None }
+}
+
+fn read(path: PathBuf) -> Result<Last, StoreError> {
+    let (records, path) = match read_records(&path) {
+        // It ended, and got its other name, between the look at the folder and this.
+        Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            let ended = path.with_extension("done");
+            (read_records(&ended)?, ended)
+        }
+        other => (other?, path),
+    };
+    Ok(Last { path, transaction: Transaction::read(records) })
 }
 
 fn at(path: &Path) -> impl FnOnce(io::Error) -> StoreError + '_ {

@@ -1,5 +1,9 @@
 //! The transaction's promises on the simulated machine: all or nothing, whatever goes wrong and whenever.
 
+mod hands;
+mod history;
+mod recovery;
+
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -9,18 +13,21 @@ use std::rc::Rc;
 use proptest::prelude::*;
 
 use super::engine::{Applied, Options, apply};
-use super::journal::{Phase, Record};
+use super::journal::{CUT_OFF, Record};
 use super::log::Log;
-use super::recover::{Recovered, confirm, recover, recover_due, undo_last};
+use super::recover::{Recovered, recover, undo_last};
 use super::rollback::When;
 use super::store::Store;
 use super::{ApplyError, Rollback};
 use crate::machine::sim::{SimMachine, SimPort};
 use crate::machine::{Machine, MachineError};
-use crate::name::{IfName, UnitName};
+use crate::name::IfName;
 use crate::plan::Desired;
 use crate::rdma::{Guid, IpoibMode};
-use crate::state::{Blobs, Change, Condition, Digest, Object, Observed, Owned, State};
+use crate::state::{Blobs, Change, Condition, Digest, FilePath, Object, Observed, Owned, State};
+
+/// A rollback after which nothing of somebody else's had to be kept.
+const DONE: Rollback = Rollback::Done { saved: Vec::new() };
 
 const GUID: Guid = Guid(0x0002_c903_0000_0001);
 
@@ -99,6 +106,9 @@ impl Machine for Fated<'_> {
         }
         self.0.perform(change, blobs)?;
         if self.1.step() { Err(injected()) } else { Ok(()) }
+    }
+    fn leave(&mut self, folders: &BTreeSet<FilePath>) {
+        self.0.leave(folders);
     }
     fn require(&mut self, condition: &Condition) -> Result<(), MachineError> {
         self.0.require(condition)
@@ -190,7 +200,7 @@ fn what_left_the_spec_leaves_the_node() {
     let mut machine = machine();
     run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
     run(&mut machine, &store, &Desired::default(), &Options::default()).unwrap();
-    assert!(machine.files.is_empty());
+    assert!(machine.files.is_empty() && machine.folders.is_empty());
     assert!(machine.links[&ib0()].addresses.is_empty());
     assert!(store.owned().unwrap().0.is_empty());
 }
@@ -226,7 +236,10 @@ fn a_kill_at_any_step_ends_fully_before_or_fully_after() {
         assert!(killed.is_err(), "step {step} was not reached");
         let recovered = recover(&mut machine, &store, When::Running, 0).unwrap();
         assert!(
-            matches!(recovered, Recovered::Nothing | Recovered::Undone(Rollback::Done)),
+            matches!(
+                recovered,
+                Recovered::Nothing | Recovered::Undone { cause: CUT_OFF, rollback: Rollback::Done { .. } }
+            ),
             "step {step}: {recovered:?}"
         );
         if machine == before {
@@ -264,28 +277,6 @@ fn steps_of_an_apply() -> usize {
 }
 
 #[test]
-fn an_unconfirmed_apply_is_undone_and_a_confirmed_one_stays() {
-    let (_folder, store) = store();
-    let mut machine = machine();
-    let before = machine.clone();
-    let options = Options { confirm: Some(&|_| Ok(100)), ..Options::default() };
-    run(&mut machine, &store, &quickstart(), &options).unwrap();
-    let after = machine.clone();
-    assert_eq!(recover(&mut machine, &store, When::Running, 99).unwrap(), Recovered::Awaiting(100));
-    assert_eq!(machine, after);
-    assert_eq!(recover(&mut machine, &store, When::Running, 100).unwrap(), Recovered::Undone(Rollback::Done));
-    assert_eq!(machine, before);
-
-    run(&mut machine, &store, &quickstart(), &options).unwrap();
-    confirm(&store).unwrap();
-    assert_eq!(recover(&mut machine, &store, When::Boot, 200).unwrap(), Recovered::Nothing);
-    assert_eq!(machine, after);
-    assert_eq!(undo_last(&mut machine, &store).unwrap(), Rollback::Done);
-    assert_eq!(machine, before);
-    assert!(undo_last(&mut machine, &store).is_err());
-}
-
-#[test]
 fn a_protected_link_is_not_disturbed_without_a_way_back() {
     let (_folder, store) = store();
     let mut machine = machine();
@@ -293,26 +284,6 @@ fn a_protected_link_is_not_disturbed_without_a_way_back() {
     let error = run(&mut machine, &store, &quickstart(), &Options { protected, confirm: None }).unwrap_err();
     assert!(error.to_string().contains("--confirm"), "{error}");
     assert!(store.last().unwrap().is_none());
-}
-
-#[test]
-fn many_applies_leave_few_journals() {
-    let (folder, store) = store();
-    let mut machine = machine();
-    for round in 0..30 {
-        run(
-            &mut machine,
-            &store,
-            &wanted(IpoibMode::Datagram, 2044, "10.0.0.1/16", &round.to_string()),
-            &Options::default(),
-        )
-        .unwrap();
-        store.prune().unwrap();
-    }
-    let count = |name: &str| std::fs::read_dir(folder.path().join("selvedge").join(name)).unwrap().count();
-    assert_eq!(count("journal"), 20);
-    assert!(count("blobs") <= 21);
-    assert_eq!(store.last().unwrap().unwrap().transaction.phase, Phase::Committed);
 }
 
 fn any_desired() -> impl Strategy<Value = Desired> {
@@ -361,54 +332,6 @@ proptest! {
     }
 }
 
-/// A machine on which the programs that read files do not always do so.
-struct Readers<'a> {
-    machine: &'a mut SimMachine,
-    refuses: usize,
-    reloads: Vec<crate::state::ConfigSystem>,
-}
-
-impl Machine for Readers<'_> {
-    fn observe(&mut self, scope: &[Object]) -> Result<Observed, MachineError> {
-        self.machine.observe(scope)
-    }
-    fn links(&mut self) -> Result<BTreeSet<IfName>, MachineError> {
-        self.machine.links()
-    }
-    fn perform(&mut self, change: &Change, blobs: &Blobs) -> Result<(), MachineError> {
-        if let Object::Reload { system } = &change.object {
-            if self.refuses > 0 {
-                self.refuses -= 1;
-                return Err(MachineError::Netlink("not now".to_owned()));
-            }
-            self.reloads.push(system.clone());
-        }
-        self.machine.perform(change, blobs)
-    }
-    fn require(&mut self, condition: &Condition) -> Result<(), MachineError> {
-        self.machine.require(condition)
-    }
-}
-
-#[test]
-fn who_read_a_file_in_between_reads_it_again_even_when_a_rollback_was_cut_off_after_putting_it_back() {
-    use crate::state::ConfigSystem::{Netplan, Networkd};
-    for refuses in [0, 2, 100] {
-        let (_folder, store) = store();
-        let mut machine = machine();
-        run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
-        machine.files.clear();
-        let mut readers = Readers { machine: &mut machine, refuses, reloads: Vec::new() };
-        let undone = undo_last(&mut readers, &store).unwrap();
-        if refuses == 100 {
-            assert!(matches!(undone, Rollback::Failed { .. }), "a reload that failed was forgotten: {undone:?}");
-        } else {
-            assert_eq!(undone, Rollback::Done);
-            assert_eq!(readers.reloads, [Netplan, Networkd]);
-        }
-    }
-}
-
 #[test]
 fn an_apply_that_is_told_to_stop_goes_back() {
     let (_folder, store) = store();
@@ -428,104 +351,6 @@ fn an_apply_that_is_told_to_stop_goes_back() {
 }
 
 #[test]
-fn the_timer_of_an_apply_is_believed_and_not_the_clock() {
-    let (_folder, store) = store();
-    let mut machine = machine();
-    let before = machine.clone();
-    run(&mut machine, &store, &quickstart(), &Options { confirm: Some(&|_| Ok(u64::MAX)), ..Options::default() })
-        .unwrap();
-    let number = store.last().unwrap().unwrap().number().unwrap();
-    assert_eq!(recover_due(&mut machine, &store, number - 1).unwrap(), Recovered::Awaiting(u64::MAX));
-    assert_eq!(recover_due(&mut machine, &store, number).unwrap(), Recovered::Undone(Rollback::Done));
-    assert_eq!(machine, before);
-}
-
-#[test]
-fn at_boot_nothing_is_started_and_what_is_about_to_start_is_called_off() {
-    let (_folder, store) = store();
-    let mut machine = machine();
-    let (ours, theirs) =
-        ("selvedge-opensm-compute.service".parse().unwrap(), "opensm.service".parse::<UnitName>().unwrap());
-    let mut desired = quickstart();
-    desired.want(Object::Unit { name: theirs.clone() }, State::Stopped, "a rival");
-    machine.units.insert(theirs.clone(), State::Running);
-    run(&mut machine, &store, &desired, &Options { confirm: Some(&|_| Ok(9)), ..Options::default() }).unwrap();
-    // After the reboot: the files are there, and nothing is loaded yet.
-    machine.modules.clear();
-    machine.links.clear();
-    machine.units = [(ours, State::Running), (theirs.clone(), State::Stopped)].into();
-    assert_eq!(recover(&mut machine, &store, When::Boot, 0).unwrap(), Recovered::Undone(Rollback::Done));
-    assert!(machine.files.is_empty() && machine.units.values().all(|state| *state == State::Stopped));
-}
-
-#[test]
-fn the_unit_that_undoes_the_rest_is_the_last_to_go() {
-    let (_folder, store) = store();
-    let mut machine = machine();
-    let mut desired = quickstart();
-    let digest = desired.blobs.insert("unit".into());
-    let unit: crate::state::FilePath = crate::state::RECOVER_UNIT.parse().unwrap();
-    desired.want(Object::File { path: unit.clone() }, State::File { digest, mode: 0o644 }, "recovery");
-    run(&mut machine, &store, &desired, &Options::default()).unwrap();
-    for step in 0.. {
-        let fate = Fate { dies_at: Some(step), ..Fate::default() };
-        let mut killed = machine.clone();
-        let undo = || undo_last(&mut Fated(&mut killed, fate), &store).map(drop);
-        let dead = catch_unwind(AssertUnwindSafe(undo)).is_err();
-        assert!(killed.files.contains_key(&unit) || killed.links.is_empty() && killed.files.is_empty(), "step {step}");
-        if !dead {
-            break;
-        }
-    }
-}
-
-#[test]
-fn a_journal_of_a_newer_version_says_so() {
-    let (folder, store) = store();
-    run(&mut machine(), &store, &quickstart(), &Options::default()).unwrap();
-    let path = folder.path().join("selvedge/journal/00000001.done");
-    let text = std::fs::read_to_string(&path).unwrap();
-    std::fs::write(&path, text.replacen("\"format\":1", "\"format\":2,\"new\":{}", 1)).unwrap();
-    let error = store.last().unwrap_err().to_string();
-    assert!(error.contains("in journal format 2") && error.contains("move the file away"), "{error}");
-    std::fs::write(&path, b"\xff\n").unwrap();
-    assert!(store.last().unwrap_err().to_string().contains("line 1 is not a journal record"));
-}
-
-#[test]
-fn a_journal_that_never_began_leaves_nothing() {
-    struct Full(Box<dyn Log>);
-    impl Log for Full {
-        fn keep(&mut self, blobs: &Blobs) -> std::io::Result<()> {
-            self.0.keep(blobs)
-        }
-        fn append(&mut self, _: &Record) -> std::io::Result<()> {
-            Err(std::io::ErrorKind::StorageFull.into())
-        }
-        fn abandon(&mut self) {
-            self.0.abandon();
-        }
-        fn recall(&mut self, digest: &Digest) -> std::io::Result<Vec<u8>> {
-            self.0.recall(digest)
-        }
-        fn place(&self) -> String {
-            self.0.place()
-        }
-    }
-    let (folder, store) = store();
-    let mut machine = machine();
-    let before = machine.clone();
-    let mut open = || -> std::io::Result<Box<dyn Log>> { Ok(Box::new(Full(store.begin()?))) };
-    let mut desire = |_: &mut SimMachine| Ok(quickstart());
-    let mut watch = |_: &Change| ControlFlow::Continue(());
-    let error =
-        apply(&mut machine, &mut desire, &Owned::default(), &Options::default(), &mut open, &mut watch).unwrap_err();
-    assert!(error.to_string().ends_with("nothing was changed"), "{error}");
-    assert_eq!(machine, before);
-    assert_eq!(std::fs::read_dir(folder.path().join("selvedge/journal")).unwrap().count(), 0);
-}
-
-#[test]
 fn a_datagram_mtu_that_the_fabric_cuts_is_no_failed_rollback() {
     let (_folder, store) = store();
     let mut machine = machine();
@@ -533,7 +358,7 @@ fn a_datagram_mtu_that_the_fabric_cuts_is_no_failed_rollback() {
     // As it is before the link has joined a multicast group.
     machine.links.get_mut(&ib0()).unwrap().mtu = 4092;
     run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
-    assert_eq!(undo_last(&mut machine, &store).unwrap(), Rollback::Done);
+    assert_eq!(undo_last(&mut machine, &store, &[]).unwrap(), DONE);
     let link = &machine.links[&ib0()];
     assert_eq!((link.mode, link.mtu), (IpoibMode::Datagram, 2044));
 }

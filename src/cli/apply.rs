@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use super::args::{Apply, Elsewhere, OnNode, Reach, Recover};
+use super::args::{self, Apply, Elsewhere, OnNode, Reach, Recover};
 use super::host::{Target, connect, load, read_spec};
 use super::text::{self, Tense};
 use super::{Outcome, Stop, exit, print, tell, write_out};
@@ -88,23 +88,32 @@ fn done(applied: &PlanReport) -> String {
 pub(super) fn confirm(args: &Elsewhere) -> Outcome {
     match args.reach.target() {
         Target::Here => Session::live().confirm()?,
-        Target::There(host) => simple(args, &host, Request::Confirm {})?,
+        Target::There(host) => drop(ask(args, &host, Request::Confirm {})?),
     }
     say("confirmed: the last apply stays")?;
     Ok(exit::OK)
 }
 
-pub(super) fn roll_back(args: &Elsewhere) -> Outcome {
-    match args.reach.target() {
-        Target::Here => {
-            let rollback = Session::live().roll_back()?;
-            if let Rollback::Failed { .. } = rollback {
+pub(super) fn roll_back(args: &args::Rollback) -> Outcome {
+    let saved = match args.on.reach.target() {
+        Target::Here => match Session::live().roll_back(args.allow_cut)? {
+            rollback @ Rollback::Failed { .. } => {
                 return Err(Stop { message: rollback.to_string(), code: exit::TORN });
             }
+            rollback => rollback.saved().to_vec(),
+        },
+        Target::There(host) => {
+            let (remote, reply) = ask(&args.on, &host, Request::RollBack { allow_cut: args.allow_cut })?;
+            match reply {
+                Reply::RolledBack { saved } => saved,
+                _ => return Err(remote.out_of_turn().into()),
+            }
         }
-        Target::There(host) => simple(args, &host, Request::RollBack {})?,
-    }
+    };
     say("rolled back: the node is as it was before the last apply")?;
+    for saved in saved {
+        say(&format!("  note: {saved}"))?;
+    }
     Ok(exit::OK)
 }
 
@@ -121,8 +130,8 @@ pub(super) fn recover(args: &Recover) -> Outcome {
             say(&format!("an apply waits for its confirmation until {deadline} (seconds since the epoch)"))?;
             Ok(exit::OK)
         }
-        Recovered::Undone(rollback) => {
-            let said = say(&format!("an apply that did not end, or was not confirmed, was undone: {rollback}"));
+        Recovered::Undone { cause, rollback } => {
+            let said = say(&format!("an apply was {cause} and is undone: {rollback}"));
             match exit::of_rollback(&rollback) {
                 exit::OK => said.map(|()| exit::OK),
                 code => Ok(code),
@@ -176,10 +185,11 @@ fn as_plan(remote: &Remote, reply: Reply) -> Result<PlanReport, Stop> {
     }
 }
 
-fn simple(args: &Elsewhere, host: &HostName, request: Request) -> Result<(), Stop> {
+fn ask(args: &Elsewhere, host: &HostName, request: Request) -> Result<(Remote, Reply), Stop> {
     let spec = args.spec.as_ref().map(|path| read_spec(path).and_then(|text| load(&text))).transpose()?;
     let mut remote = connect(host, spec.as_ref(), &args.reach.by.ssh())?;
-    remote_call(&mut remote, request, APPLY_DEADLINE, &mut |_| {}).map(|_| ())
+    let reply = remote_call(&mut remote, request, APPLY_DEADLINE, &mut |_| {})?;
+    Ok((remote, reply))
 }
 
 /// What was done, in a line for the reader.
@@ -194,7 +204,14 @@ mod tests {
     #[test]
     fn a_lost_report_does_not_hide_what_was_done() {
         let node = "node01".parse().unwrap();
-        let mut report = PlanReport { node, changes: vec![], deferred: vec![], notes: vec![], confirm_by: None };
+        let mut report = PlanReport {
+            node,
+            changes: vec![],
+            deferred: vec![],
+            notes: vec![],
+            undid_earlier: false,
+            confirm_by: None,
+        };
         assert_eq!(done(&report), "node01 is in sync, nothing was changed");
         let object = Object::Module { name: "ib_ipoib".parse().unwrap() };
         let (before, after) = (crate::state::State::Absent, crate::state::State::Present);

@@ -37,8 +37,8 @@ pub(crate) enum Command {
     Apply(Apply),
     /// Keep the last apply that waits for its confirmation
     Confirm(Elsewhere),
-    /// Undo the last apply
-    Rollback(Elsewhere),
+    /// Undo the last apply; files that somebody else changed since are kept under another name
+    Rollback(Rollback),
     /// Show what differs from the spec, without changing anything
     Drift(OnNode),
     /// Check the nodes, then measure RDMA between them
@@ -113,6 +113,15 @@ pub(crate) struct Elsewhere {
     /// The spec that says how the node is reached by ssh, when its name is not enough
     #[arg(long, value_name = "SPEC")]
     pub(crate) spec: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rollback {
+    #[command(flatten)]
+    pub(crate) on: Elsewhere,
+    /// Undo it even if that disturbs a link that carries your connection, the default route or a mounted file system
+    #[arg(long)]
+    pub(crate) allow_cut: bool,
 }
 
 #[derive(Debug, Args)]

@@ -23,6 +23,7 @@ pub(super) fn plan(report: &PlanReport, tense: Tense) -> String {
     let count = report.changes.len();
     let s = if count == 1 { "" } else { "s" };
     let _ = match (count, tense) {
+        (0, Tense::Past) if report.undid_earlier => writeln!(out, "{node}: in sync after an earlier apply was undone"),
         (0, Tense::Past) => writeln!(out, "{node}: in sync, nothing was changed"),
         (0, _) => writeln!(out, "{node}: in sync, nothing differs"),
         (_, Tense::Future) => writeln!(out, "{node}: {count} change{s} to make, in this order"),
@@ -145,7 +146,7 @@ mod tests {
 
     fn report(changes: Vec<ChangeReport>) -> PlanReport {
         let node = "node01".parse().unwrap();
-        PlanReport { node, changes, deferred: vec![], notes: vec![], confirm_by: None }
+        PlanReport { node, changes, deferred: vec![], notes: vec![], undid_earlier: false, confirm_by: None }
     }
 
     #[test]
@@ -168,6 +169,17 @@ mod tests {
         assert!(text.contains(path), "{text}");
         assert!(text.contains("      -mtu = 9\n      +mtu = 1\n  ~ ib0 MTU  is"), "{text}");
         assert!(text.lines().all(|line| line.len() <= COLUMNS), "{text}");
+    }
+
+    #[test]
+    fn what_undid_an_earlier_apply_did_not_do_nothing() {
+        let mut report = report(vec![]);
+        assert_eq!(plan(&report, Tense::Past), "node01: in sync, nothing was changed\n");
+        report.undid_earlier = true;
+        report.notes.push("an earlier apply was cut off before it was complete and was undone first".into());
+        let text = plan(&report, Tense::Past);
+        assert!(text.contains("in sync after an earlier apply was undone\n  note: an earlier"), "{text}");
+        assert!(!text.contains("nothing"), "{text}");
     }
 
     #[test]

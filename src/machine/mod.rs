@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use crate::name::{IfName, UnitName};
-use crate::state::{Blobs, Change, Condition, Object, Observed};
+use crate::state::{Blobs, Change, Condition, FilePath, Object, Observed};
 
 pub mod real;
 pub mod sim;
@@ -41,6 +41,11 @@ pub trait Machine {
     fn refresh(&mut self, scope: &[Object]) {
         let _ = scope;
     }
+
+    /// Removes those of `folders` that are empty.
+    ///
+    /// Best effort: an empty folder that stays does no harm.
+    fn leave(&mut self, folders: &BTreeSet<FilePath>);
 
     /// Whether a condition holds now.
     ///

@@ -64,6 +64,8 @@ pub struct SimMachine {
     pub ports: Vec<SimPort>,
     /// Files and symbolic links.
     pub files: BTreeMap<FilePath, State>,
+    /// The folders that hold them, or did.
+    pub folders: BTreeSet<FilePath>,
     /// Contents of the files.
     pub contents: Blobs,
     /// Loaded modules.
@@ -79,7 +81,7 @@ pub struct SimMachine {
 impl PartialEq for SimMachine {
     /// Equal in all that a reader of the machine can see.
     fn eq(&self, other: &Self) -> bool {
-        let Self { ports: _, files, contents: _, modules, links, units, looks: _ } = self;
+        let Self { ports: _, files, folders, contents: _, modules, links, units, looks: _ } = self;
         let running = |units: &BTreeMap<UnitName, State>| {
             units
                 .iter()
@@ -88,6 +90,7 @@ impl PartialEq for SimMachine {
                 .collect::<Vec<_>>()
         };
         *files == other.files
+            && *folders == other.folders
             && *modules == other.modules
             && *links == other.links
             && running(units) == running(&other.units)
@@ -103,6 +106,9 @@ impl Machine for SimMachine {
             observed.states.0.extend(self.seen_of(link));
         }
         for object in scope {
+            if let Object::File { path } = object {
+                observed.missing.extend(path.folders().filter(|folder| !self.folders.contains(folder)));
+            }
             let state = self.look_at(object);
             if let State::File { digest, .. } = &state
                 && let Some(bytes) = self.contents.get(digest)
@@ -149,6 +155,15 @@ impl Machine for SimMachine {
                 Ok(())
             }
             _ => Err(impossible()),
+        }
+    }
+
+    fn leave(&mut self, folders: &BTreeSet<FilePath>) {
+        for folder in folders.iter().rev() {
+            let holds = |path: &FilePath| path.folders().any(|above| above == *folder);
+            if !self.files.keys().any(holds) && !self.folders.iter().any(holds) {
+                self.folders.remove(folder);
+            }
         }
     }
 
@@ -199,6 +214,9 @@ impl SimMachine {
     }
 
     fn set_file(&mut self, path: &FilePath, state: &State, blobs: &Blobs) -> Result<(), MachineError> {
+        if *state != State::Absent {
+            self.folders.extend(path.folders());
+        }
         match state {
             State::Absent => {
                 self.files.remove(path);

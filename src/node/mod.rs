@@ -5,6 +5,7 @@
 //! `remote` the controller's end over SSH. Local commands call the session
 //! directly, so both ways do the same.
 
+mod earlier;
 mod image;
 mod lost;
 pub mod protocol;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::report::PlanReport;
 use super::session::SpecText;
+use crate::apply::journal::Saved;
 use crate::facts::Facts;
 use crate::name::{HostName, Label};
 use crate::perf;
@@ -54,7 +55,11 @@ pub enum Request {
     /// Keep the last apply.
     Confirm {},
     /// Undo the last apply.
-    RollBack {},
+    RollBack {
+        /// Even where that can cut the reader off.
+        #[serde(default)]
+        allow_cut: bool,
+    },
     /// Look whether the host is as the spec says, down to the fabric.
     Check {
         /// The spec.
@@ -89,7 +94,7 @@ impl Request {
         match self {
             Self::Apply { .. } => Some("apply"),
             Self::Confirm {} => Some("confirm"),
-            Self::RollBack {} => Some("rollback"),
+            Self::RollBack { .. } => Some("rollback"),
             Self::Facts {}
             | Self::Plan { .. }
             | Self::Check { .. }
@@ -146,8 +151,13 @@ pub enum Reply {
     Facts(Facts),
     /// To `plan` and `apply`.
     Plan(PlanReport),
-    /// To `confirm` and `roll-back`.
+    /// To `confirm`.
     Done {},
+    /// To `roll-back`.
+    RolledBack {
+        /// Files that somebody else had changed since.
+        saved: Vec<Saved>,
+    },
     /// To `check`.
     Checks(NodeChecks),
     /// To `managers`.

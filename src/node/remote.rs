@@ -332,7 +332,8 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_lost_leaves_open_whether_it_was_done() {
-        for (request, what) in [(Request::RollBack {}, "rollback"), (Request::Confirm {}, "confirm")] {
+        for (request, what) in [(Request::RollBack { allow_cut: false }, "rollback"), (Request::Confirm {}, "confirm")]
+        {
             let said = ask(&mut node("kill -9 $$"), request);
             assert!(said.starts_with("the connection to node01 was lost: it ended (signal: 9"), "{said}");
             assert!(said.contains(&format!("the {what} may be going on there, or be done")), "{said}");
@@ -355,7 +356,7 @@ mod tests {
     fn a_refusal_is_an_answer() {
         let refusal = Frame::Error { id: 1, message: "no".into(), code: 4 };
         let refusal = serde_json::to_string(&refusal).unwrap();
-        assert_eq!(ask(&mut node(&format!("echo '{refusal}'")), Request::RollBack {}), "no");
+        assert_eq!(ask(&mut node(&format!("echo '{refusal}'")), Request::RollBack { allow_cut: false }), "no");
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub struct PlanReport {
     pub deferred: Vec<Deferred>,
     /// Choices that were made for the reader, and why.
     pub notes: Vec<String>,
+    /// Whether an earlier apply, cut off or not confirmed in time, was undone first; the notes say which.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub undid_earlier: bool,
     /// Unless `selvedge confirm` comes by then, seconds since the epoch, all is undone.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub confirm_by: Option<u64>,

@@ -86,11 +86,11 @@ fn answer(
             session.apply(&spec, &node, confirm, &mut watch).map(Reply::Plan)
         }
         Request::Confirm {} => session.confirm().map(|()| Reply::Done {}),
-        Request::RollBack {} => match session.roll_back() {
+        Request::RollBack { allow_cut } => match session.roll_back(allow_cut) {
             Ok(rollback @ Rollback::Failed { .. }) => {
                 return Ok(Frame::Error { id, message: rollback.to_string(), code: exit::TORN });
             }
-            other => other.map(|_| Reply::Done {}),
+            other => other.map(|rollback| Reply::RolledBack { saved: rollback.saved().to_vec() }),
         },
         Request::Check { spec, node } => session.check(&spec, &node).map(Reply::Checks),
         Request::Managers { spec, node, fabric } => session.managers(&spec, &node, &fabric).map(Reply::Managers),

@@ -10,10 +10,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::image;
 use super::report::{ChangeReport, PlanReport};
 use super::signals::Held;
 use super::timer;
+use super::{earlier, image};
 use crate::apply::recover::{self, Recovered, UndoError};
 use crate::apply::rollback::When;
 use crate::apply::store::{Store, StoreError, number_at};
@@ -25,7 +25,7 @@ use crate::intent::Intent;
 use crate::machine::real::RealMachine;
 use crate::machine::{Machine, MachineError};
 use crate::name::{DeviceName, HostName, Label};
-use crate::plan::{Desired, refused};
+use crate::plan::{Desired, Protected, refused};
 use crate::resolve::{ResolveFaults, resolve, select};
 use crate::spec::{self, Checked, Faults, Look, Spec};
 use crate::state::{Change, Owned};
@@ -177,15 +177,18 @@ impl Session {
         let mut desired = resolve(&intent, &facts)?;
         let owned = self.store.owned()?;
         let observed = self.machine.observe(&desired.scope(&owned))?;
+        let mut notes = earlier::notes(&self.store, now())?;
         let changes = desired.changes(&observed, &owned);
-        desired.notes.extend(refused(&changes, &facts.protected));
+        notes.append(&mut desired.notes);
+        notes.extend(refused(&changes, &facts.protected));
         let changes = changes.into_iter();
         let report = |change| ChangeReport::new(change, &observed.blobs, &desired.blobs);
         Ok(PlanReport {
             node: intent.host,
             changes: changes.map(report).collect(),
             deferred: desired.deferred,
-            notes: desired.notes,
+            notes,
+            undid_earlier: false,
             confirm_by: None,
         })
     }
@@ -206,10 +209,13 @@ impl Session {
             return Err(SessionError::ConfirmOnImage);
         }
         let signals = Held::hold().map_err(SessionError::Signals)?;
-        let _lock = self.store.lock()?;
-        self.settle_the_last()?;
+        let mut lock = self.store.lock()?;
+        let mut facts = self.facts()?;
+        let settled = self.settle_the_last(&facts.protected)?;
+        if settled.is_some() {
+            facts = self.facts()?;
+        }
         let owned = self.store.owned()?;
-        let facts = self.facts()?;
         let selvedge = std::env::current_exe().map(|path| path.to_string_lossy().into_owned());
         let selvedge = || selvedge.as_ref().map_err(copy);
         let wait = confirm.unwrap_or_default();
@@ -231,6 +237,9 @@ impl Session {
             if let Some(wait) = confirm {
                 timer::arm_for_open(selvedge()?, wait)?;
             }
+            if lock.is_none() {
+                lock = Some(store.lock_first().map_err(std::io::Error::other)?);
+            }
             store.begin()
         };
         let mut watch = |change: &Change| {
@@ -241,7 +250,8 @@ impl Session {
             }
         };
         let applied = apply(machine, &mut desire, &owned, &options, &mut open, &mut watch)?;
-        let mut notes = applied.notes;
+        let undid_earlier = settled.is_some();
+        let mut notes: Vec<String> = settled.into_iter().chain(applied.notes).collect();
         if !applied.changes.is_empty()
             && let Err(error) = self.store.prune()
         {
@@ -251,7 +261,7 @@ impl Session {
         let report = |change| ChangeReport { change, diff: None };
         let changes = applied.changes.into_iter().map(report).collect();
         let (deferred, confirm_by) = (applied.deferred, applied.confirm_by);
-        Ok(PlanReport { node: intent.host, changes, deferred, notes, confirm_by })
+        Ok(PlanReport { node: intent.host, changes, deferred, notes, undid_earlier, confirm_by })
     }
 
     /// Looks whether this host is as the spec says.
@@ -308,14 +318,15 @@ impl Session {
         Ok(recover::confirm(&self.store)?)
     }
 
-    /// Undoes the last apply.
+    /// Undoes the last apply; with `allow_cut` even where that disturbs a protected link.
     ///
     /// # Errors
-    /// When there is none, or it was undone already.
-    pub fn roll_back(&mut self) -> Result<Rollback, SessionError> {
+    /// When there is none, it was undone already, or it could cut the reader off.
+    pub fn roll_back(&mut self, allow_cut: bool) -> Result<Rollback, SessionError> {
         let _signals = Held::hold().map_err(SessionError::Signals)?;
         let _lock = self.store.lock()?;
-        Ok(recover::undo_last(&mut self.machine, &self.store)?)
+        let protected = if allow_cut { Vec::new() } else { self.facts()?.protected };
+        Ok(recover::undo_last(&mut self.machine, &self.store, &protected)?)
     }
 
     /// Undoes what was cut off, or not confirmed in time. Waits for an apply that is under way.
@@ -341,7 +352,7 @@ impl Session {
         let _signals = Held::hold().map_err(SessionError::Signals)?;
         let _lock = self.store.lock_in_turn()?;
         let recovered = recover(&mut self.machine, &self.store)?;
-        if recovered == Recovered::Undone(Rollback::Done) {
+        if matches!(&recovered, Recovered::Undone { rollback: Rollback::Done { .. }, .. }) {
             // What a killed apply left among the contents; the next one would remove it as well.
             let _ = self.store.prune();
         }
@@ -353,11 +364,13 @@ impl Session {
         Ok(compile(&checked.spec, host)?)
     }
 
-    fn settle_the_last(&mut self) -> Result<(), SessionError> {
-        match recover::recover(&mut self.machine, &self.store, When::Running, now())? {
-            Recovered::Nothing | Recovered::Undone(Rollback::Done | Rollback::NotNeeded) => Ok(()),
+    /// Undoes what an earlier apply left half done; gives what to say of it.
+    fn settle_the_last(&mut self, protected: &[Protected]) -> Result<Option<String>, SessionError> {
+        match recover::settle(&mut self.machine, &self.store, now(), protected)? {
+            Recovered::Nothing => Ok(None),
             Recovered::Awaiting(_) => Err(SessionError::Awaiting),
-            Recovered::Undone(rollback) => Err(SessionError::Torn(rollback)),
+            Recovered::Undone { rollback: rollback @ Rollback::Failed { .. }, .. } => Err(SessionError::Torn(rollback)),
+            Recovered::Undone { cause, rollback } => Ok(Some(earlier::undone(cause, &rollback))),
         }
     }
 }

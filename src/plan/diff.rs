@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::{Desired, Wanted};
-use crate::state::{Change, ConfigSystem, Object, Owned, Reason, State, States};
+use crate::state::{Change, ConfigSystem, Object, Origin, Owned, Reason, State, States};
 
 /// The changes from `observed` to `desired`, in no particular order.
 ///
@@ -28,11 +28,18 @@ pub fn diff(desired: &Desired, observed: &States, owned: &Owned) -> Vec<Change> 
             && !stays(object)
     });
     let returned = left.map(|(object, origin)| {
-        let back =
-            Wanted { condition: origin.leaving.clone(), ..back_to(object, &origin.state, "no longer in the spec") };
+        let why = if edited(origin, &observed.get(object)) { EDITED } else { "no longer in the spec" };
+        let back = Wanted { condition: origin.leaving.clone(), ..back_to(object, &origin.state, why) };
         change(object, &back, observed)
     });
     with_reloads(wanted.chain(returned).flatten().collect())
+}
+
+const EDITED: &str = "no longer in the spec; edited by hand, which is kept with the journal: a rollback brings it back";
+
+/// Whether a file that selvedge made has other contents by now.
+fn edited(origin: &Origin, found: &State) -> bool {
+    origin.made.as_ref().is_some_and(|made| found.holds_other_contents(&[made]))
 }
 
 /// The changes that bring `observed` back to `before`, for a rollback.

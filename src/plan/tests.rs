@@ -56,7 +56,7 @@ fn what_was_made_with_the_whole_truth_stands_while_a_part_is_unknown() {
     desired.want(rules(), partial, "m").provisional = true;
     let whole = content(&mut desired.blobs, "name and mode");
     let observed: States = [(rules(), whole)].into_iter().collect();
-    let owned = Owned::from(vec![(rules(), Origin { state: State::Absent, leaving: None })]);
+    let owned = Owned::from(vec![(rules(), Origin::of(State::Absent))]);
     assert!(diff(&desired, &observed, &owned).is_empty());
     assert_eq!(diff(&desired, &observed, &Owned::default())[0].object, rules(), "a stranger's file is replaced");
     assert_eq!(diff(&desired, &nothing(&desired), &owned)[0].object, rules());
@@ -68,8 +68,12 @@ fn a_unit_that_leaves_is_not_told_of_its_files() {
     let conf = || file("/etc/selvedge/opensm/compute.conf");
     let mut blobs = Blobs::default();
     let there = content(&mut blobs, "a");
-    let observed = Observed { states: [(unit.clone(), State::Running), (conf(), there)].into_iter().collect(), blobs };
-    let origin = |state| Origin { state, leaving: None };
+    let observed = Observed {
+        states: [(unit.clone(), State::Running), (conf(), there)].into_iter().collect(),
+        blobs,
+        ..Observed::default()
+    };
+    let origin = Origin::of;
     let owned = Owned::from(vec![(unit.clone(), origin(State::Stopped)), (conf(), origin(State::Absent))]);
     let changes = Desired::default().changes(&observed, &owned);
     assert_eq!(changed(&changes), [unit.to_string(), conf().to_string()]);
@@ -96,7 +100,7 @@ fn other_permissions_alone_restart_nothing() {
 #[test]
 fn what_left_the_spec_goes_back_to_what_it_was() {
     let desired = Desired::default();
-    let origin = |state| Origin { state, leaving: None };
+    let origin = Origin::of;
     let owned = Owned::from(vec![
         (mode("ib0"), origin(State::Mode { mode: IpoibMode::Datagram })),
         (mtu("ib1"), origin(State::Absent)),

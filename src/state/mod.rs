@@ -15,7 +15,7 @@ pub use object::{ConfigSystem, OPENSM_FOLDER, Object, RECOVER_ENABLEMENT, RECOVE
 pub use path::{FilePath, PathError};
 pub use value::State;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +57,8 @@ pub struct Observed {
     pub states: States,
     /// File contents by digest.
     pub blobs: Blobs,
+    /// The folders above the files asked for that are not there.
+    pub missing: BTreeSet<FilePath>,
 }
 
 /// What selvedge made or changed on this node, committed together with the journal.
@@ -74,6 +76,20 @@ pub struct Origin {
     /// What must hold when it goes back to that state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaving: Option<Condition>,
+    /// What selvedge last made of a file: what is there when it goes back can be somebody else's by then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<State>,
+    /// The folders above a file that selvedge made for it.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub folders: BTreeSet<FilePath>,
+}
+
+impl Origin {
+    /// The origin of an object that was in `state`.
+    #[must_use]
+    pub fn of(state: State) -> Self {
+        Self { state, leaving: None, made: None, folders: BTreeSet::new() }
+    }
 }
 
 impl From<Vec<(Object, Origin)>> for Owned {

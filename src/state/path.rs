@@ -26,6 +26,11 @@ impl FilePath {
         &self.0
     }
 
+    /// The folders above it, from below `/` downwards.
+    pub fn folders(&self) -> impl Iterator<Item = Self> {
+        self.0.match_indices('/').skip(1).map(|(end, _)| Self(self.0[..end].to_owned()))
+    }
+
     /// Where the file is when the file system's root is at `root`.
     #[must_use]
     pub fn under(&self, root: &Path) -> PathBuf {
@@ -73,6 +78,8 @@ mod tests {
             assert!(text.parse::<FilePath>().is_err(), "{text:?}");
         }
         let path: FilePath = "/etc/netplan/60-selvedge.yaml".parse().unwrap();
+        let folders: Vec<String> = path.folders().map(String::from).collect();
+        assert_eq!(folders, ["/etc", "/etc/netplan"]);
         assert_eq!(path.under(Path::new("/image")), Path::new("/image/etc/netplan/60-selvedge.yaml"));
     }
 }

@@ -65,6 +65,20 @@ pub enum State {
     Stale,
 }
 
+impl State {
+    /// A file or link with contents that none of `known` has. Its permissions do not count.
+    #[must_use]
+    pub fn holds_other_contents(&self, known: &[&Self]) -> bool {
+        match self {
+            Self::File { digest, .. } => {
+                !known.iter().any(|state| matches!(state, Self::File { digest: known, .. } if known == digest))
+            }
+            Self::Symlink { .. } => !known.contains(&self),
+            _ => false,
+        }
+    }
+}
+
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

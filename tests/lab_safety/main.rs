@@ -10,6 +10,7 @@ mod branch;
 mod confirm;
 mod cut;
 mod disk;
+mod hands;
 mod inject;
 #[path = "../lab_support/mod.rs"]
 mod lab_support;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         long("signals_stop_an_apply_whole_and_a_lost_terminal_does_not", signals::on_the_node),
         long("a_lost_controller_does_not_stop_an_apply", signals::lost_controller),
         long("rollback_brings_a_hand_made_state_back", confirm::rollback_by_hand),
+        long("what_somebody_changed_after_an_apply_survives_its_rollback", hands::edited_after),
         long("an_unconfirmed_apply_is_undone_by_the_node", confirm::timer),
         long("a_reboot_before_the_confirmation_undoes_and_after_it_does_not", confirm::reboots),
         long("a_power_cut_is_undone_before_the_network_comes_up", cut::power),

@@ -21,7 +21,7 @@ use nix::unistd::{UnlinkatFlags, fsync, symlinkat, unlinkat};
 
 use self::folder::{Folder, Root};
 use crate::machine::MachineError;
-use crate::state::{Blobs, FilePath, OPENSM_FOLDER, Object, State};
+use crate::state::{Blobs, FilePath, Object, State};
 
 /// The files of a host or of an image.
 pub(super) struct Files {
@@ -93,6 +93,20 @@ impl Files {
         }
     }
 
+    /// The folders above `path` that are not there.
+    pub(super) fn missing_above(&self, path: &FilePath) -> Vec<FilePath> {
+        path.folders().filter(|folder| !self.root.has(folder)).collect()
+    }
+
+    /// Removes a folder; the kernel keeps one that is not empty.
+    pub(super) fn remove_folder(&self, folder: &FilePath) {
+        // Best effort: see `Machine::leave`.
+        if let Ok((above, name)) = self.root.folder_of(folder) {
+            let _ = unlinkat(&above, name, UnlinkatFlags::RemoveDir);
+            let _ = fsync(&above);
+        }
+    }
+
     fn remove(&self, path: &FilePath) -> io::Result<()> {
         let removed = self.root.folder_of(path).and_then(|(folder, name)| {
             unlinkat(&folder, name, UnlinkatFlags::NoRemoveDir)?;
@@ -100,16 +114,7 @@ impl Files {
         });
         match removed {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other.map(|()| self.leave_own_folder(path)),
-        }
-    }
-
-    /// The folder that is selvedge's alone goes with its last file; the kernel keeps one that is not empty.
-    fn leave_own_folder(&self, path: &FilePath) {
-        let folder = path.as_str().starts_with(OPENSM_FOLDER).then(|| OPENSM_FOLDER.trim_end_matches('/'));
-        let Some(folder) = folder.and_then(|folder| folder.parse::<FilePath>().ok()) else { return };
-        if let Ok((above, name)) = self.root.folder_of(&folder) {
-            let _ = unlinkat(&above, name, UnlinkatFlags::RemoveDir);
+            other => other,
         }
     }
 }

@@ -25,7 +25,7 @@ use self::files::Files;
 use self::netlink::Netlink;
 use super::{IMAGE, Machine, MachineError};
 use crate::name::{IfName, UnitName};
-use crate::state::{Blobs, Change, Condition, Object, Observed, State};
+use crate::state::{Blobs, Change, Condition, FilePath, Object, Observed, State};
 
 /// What asks the fabric whether a condition holds.
 pub type FabricCheck = Box<dyn FnMut(&Condition) -> Result<(), MachineError> + Send>;
@@ -76,6 +76,11 @@ fn no_fabric(_: &Condition) -> Result<(), MachineError> {
 impl Machine for RealMachine {
     fn observe(&mut self, scope: &[Object]) -> Result<Observed, MachineError> {
         let mut observed = Observed::default();
+        let files = scope.iter().filter_map(|object| match object {
+            Object::File { path } => Some(path),
+            _ => None,
+        });
+        observed.missing = files.flat_map(|path| self.files.missing_above(path)).collect();
         let states = &mut observed.states.0;
         for object in scope {
             let state = match (object, &self.live) {
@@ -138,6 +143,11 @@ impl Machine for RealMachine {
                 self.files.remove_leftover(path);
             }
         }
+    }
+
+    fn leave(&mut self, folders: &BTreeSet<FilePath>) {
+        // Those below come after those above.
+        folders.iter().rev().for_each(|folder| self.files.remove_folder(folder));
     }
 
     fn require(&mut self, condition: &Condition) -> Result<(), MachineError> {

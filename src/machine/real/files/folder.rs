@@ -73,6 +73,12 @@ impl Root {
         }
     }
 
+    /// Whether something is at `folder`. What cannot be looked at is taken to be there.
+    pub(super) fn has(&self, folder: &FilePath) -> bool {
+        let opened = self.open(folder.as_str().trim_start_matches('/'));
+        !opened.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    }
+
     fn make(&self, path: &str) -> io::Result<Folder> {
         match self.open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_empty() => {

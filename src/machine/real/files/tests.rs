@@ -1,7 +1,7 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
-use crate::state::Digest;
+use crate::state::{Digest, OPENSM_FOLDER};
 
 struct Image {
     folder: tempfile::TempDir,
@@ -55,21 +55,19 @@ fn what_is_written_is_what_is_seen() {
 }
 
 #[test]
-fn the_folder_that_is_ours_alone_goes_with_its_last_file() {
+fn a_folder_is_left_when_it_is_empty_and_only_then() {
     let image = Image::new();
-    let [conf, partitions, shared] =
-        ["compute.conf", "compute.partitions.conf", "../cluster.toml"].map(|name| format!("{OPENSM_FOLDER}{name}"));
-    let shared = shared.replace("opensm/../", "");
-    for path in [&conf, &partitions, &shared] {
-        image.write(path, "a", 0o644).unwrap();
-    }
-    let remove = |path: &str| image.files.perform(&path_of(path), &State::Absent, &Blobs::default()).unwrap();
-    remove(&conf);
-    assert!(image.at(&partitions).exists());
-    remove(&partitions);
-    assert!(!image.at(OPENSM_FOLDER.trim_end_matches('/')).exists());
-    remove(&shared);
-    assert!(image.at("/etc/selvedge").exists(), "the spec's folder is the site's");
+    std::fs::create_dir_all(image.at("/etc/selvedge")).unwrap();
+    let conf = path_of(&format!("{OPENSM_FOLDER}compute.conf"));
+    let missing = image.files.missing_above(&conf);
+    assert_eq!(missing, [path_of(OPENSM_FOLDER.trim_end_matches('/'))], "only what is not there is to be made");
+    image.write(conf.as_str(), "a", 0o644).unwrap();
+    image.files.remove_folder(&missing[0]);
+    assert_eq!(image.observe(conf.as_str()), file("a", 0o644));
+    image.files.perform(&conf, &State::Absent, &Blobs::default()).unwrap();
+    assert!(image.at(missing[0].as_str()).exists(), "a file does not take its folder along");
+    image.files.remove_folder(&missing[0]);
+    assert!(!image.at(missing[0].as_str()).exists());
 }
 
 #[test]
