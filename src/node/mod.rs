@@ -6,6 +6,7 @@
 //! directly, so both ways do the same.
 
 mod earlier;
+mod error;
 mod lost;
 pub mod protocol;
 pub mod remote;
@@ -13,6 +14,8 @@ pub mod report;
 pub mod serve;
 pub mod session;
 mod signals;
+#[cfg(test)]
+mod tests;
 mod timer;
 
 pub use report::{ChangeReport, PlanReport};
