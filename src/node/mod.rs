@@ -6,6 +6,7 @@
 //! directly, so both ways do the same.
 
 mod earlier;
+mod error;
 mod image;
 mod lost;
 pub mod protocol;
@@ -14,6 +15,8 @@ pub mod report;
 pub mod serve;
 pub mod session;
 mod signals;
+#[cfg(test)]
+mod tests;
 mod timer;
 
 pub use report::{ChangeReport, PlanReport};

@@ -8,26 +8,25 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
+pub use super::error::SessionError;
 use super::report::{ChangeReport, PlanReport};
 use super::signals::Held;
 use super::timer;
 use super::{earlier, image};
-use crate::apply::recover::{self, Recovered, UndoError};
+use crate::apply::recover::{self, Recovered};
 use crate::apply::rollback::When;
-use crate::apply::store::{Store, StoreError, number_at};
-use crate::apply::{ApplyError, Confirm, Options, Rollback, apply};
-use crate::compile::{CompileError, compile};
-use crate::exit;
-use crate::facts::{Facts, FactsError, gather};
+use crate::apply::store::{Lock, Store, StoreError, number_at};
+use crate::apply::{Confirm, Options, Rollback, apply};
+use crate::compile::compile;
+use crate::facts::{Facts, gather};
 use crate::intent::Intent;
+use crate::machine::Machine;
 use crate::machine::real::RealMachine;
-use crate::machine::{Machine, MachineError};
 use crate::name::{DeviceName, HostName, Label};
-use crate::plan::{Desired, Protected, refused};
+use crate::plan::{Desired, refused};
 use crate::resolve::{ResolveFaults, resolve, select};
-use crate::spec::{self, Checked, Faults, Look, Spec};
+use crate::spec::{self, Checked, Faults, Spec};
 use crate::state::{Change, Owned};
 use crate::verify::{Check, NodeChecks, checks, memlock};
 
@@ -50,85 +49,6 @@ impl SpecText {
     /// All of its faults.
     pub fn load(&self) -> Result<Checked, Faults> {
         spec::load(&self.name, &self.text)
-    }
-}
-
-/// Why something could not be done on this machine.
-#[derive(Debug, Error)]
-pub enum SessionError {
-    /// The spec has faults.
-    #[error("the spec has {} fault(s)", .0.faults.len())]
-    Spec(Faults),
-    /// The spec asks nothing of this host.
-    #[error(transparent)]
-    Compile(#[from] CompileError),
-    /// The host cannot be looked at.
-    #[error(transparent)]
-    Facts(#[from] FactsError),
-    /// The host cannot have what the spec asks.
-    #[error(transparent)]
-    Resolve(#[from] ResolveFaults),
-    /// The machine cannot be looked at.
-    #[error("cannot look at this machine: {0}")]
-    Machine(#[from] MachineError),
-    /// The apply did not succeed.
-    #[error(transparent)]
-    Apply(#[from] ApplyError),
-    /// The journals cannot be used.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// Nothing to confirm or to undo.
-    #[error(transparent)]
-    Undo(#[from] UndoError),
-    /// An earlier apply waits for its confirmation.
-    #[error("the last apply waits for its confirmation; give `selvedge confirm` or `selvedge rollback` first")]
-    Awaiting,
-    /// An earlier apply was cut off, and undoing it failed.
-    #[error("an earlier apply was cut off and cannot be undone: {0}")]
-    Torn(Rollback),
-    /// The host is not on the fabric.
-    #[error("the spec gives `{host}` no port on the fabric `{fabric}`; name one with --device")]
-    NoPortOn {
-        /// The host.
-        host: HostName,
-        /// The fabric.
-        fabric: Label,
-    },
-    /// The fabric cannot be asked for its subnet managers.
-    #[error(transparent)]
-    Managers(#[from] crate::sm::umad::StatusError),
-    /// Signals cannot be held back.
-    #[error("cannot hold signals back while this machine is changed: {0}")]
-    Signals(#[source] std::io::Error),
-    /// A link in an image's store could lead out of it.
-    #[error("{0} is a symbolic link, and selvedge makes none there: look where it leads, then remove it")]
-    StoreLink(PathBuf),
-    /// `--confirm` on an image.
-    #[error("an image has nothing to undo in time: --confirm is for a running node")]
-    ConfirmOnImage,
-}
-
-impl SessionError {
-    /// Its exit code.
-    #[must_use]
-    pub fn code(&self) -> u8 {
-        match self {
-            Self::Apply(error) if error.is_torn() => exit::TORN,
-            Self::Torn(_) => exit::TORN,
-            _ => exit::FAILED,
-        }
-    }
-
-    /// In words: all faults of a spec, or the error with its causes.
-    #[must_use]
-    pub fn message(&self, look: Look) -> String {
-        match self {
-            Self::Spec(faults) => exit::rendered(faults, look),
-            other if exit::is_denied(other) && !nix::unistd::geteuid().is_root() => {
-                format!("this needs root, or --sudo for another node: {}", exit::causes(other).join(": "))
-            }
-            other => exit::causes(other).join(": "),
-        }
     }
 }
 
@@ -209,12 +129,29 @@ impl Session {
             return Err(SessionError::ConfirmOnImage);
         }
         let signals = Held::hold().map_err(SessionError::Signals)?;
-        let mut lock = self.store.lock()?;
-        let mut facts = self.facts()?;
-        let settled = self.settle_the_last(&facts.protected)?;
-        if settled.is_some() {
-            facts = self.facts()?;
+        let lock = self.store.lock()?;
+        let settled = self.settle_the_last()?;
+        let applied = self.apply_alone(&intent, confirm, (&signals, lock), watch);
+        let Some(undone) = settled else { return applied };
+        match applied {
+            Ok(mut report) => {
+                report.undid_earlier = true;
+                report.notes.insert(0, undone);
+                Ok(report)
+            }
+            Err(then) => Err(SessionError::AfterUndoing { undone, then: Box::new(then) }),
         }
+    }
+
+    /// The same, when no earlier apply is in the way. Without a lock there is no store yet.
+    fn apply_alone(
+        &mut self,
+        intent: &Intent,
+        confirm: Option<Duration>,
+        (signals, mut lock): (&Held, Option<Lock>),
+        watch: &mut dyn FnMut(&Change),
+    ) -> Result<PlanReport, SessionError> {
+        let facts = self.facts()?;
         let owned = self.store.owned()?;
         let selvedge = std::env::current_exe().map(|path| path.to_string_lossy().into_owned());
         let selvedge = || selvedge.as_ref().map_err(copy);
@@ -230,7 +167,7 @@ impl Session {
         let mut first = Some(facts);
         let mut desire = |_: &mut RealMachine| {
             let facts = first.take().map_or_else(|| gather(root), Ok)?;
-            let desired = resolve(&intent, &facts)?;
+            let desired = resolve(intent, &facts)?;
             Ok(with_origins(desired, store, &owned))
         };
         let mut open = || {
@@ -250,8 +187,7 @@ impl Session {
             }
         };
         let applied = apply(machine, &mut desire, &owned, &options, &mut open, &mut watch)?;
-        let undid_earlier = settled.is_some();
-        let mut notes: Vec<String> = settled.into_iter().chain(applied.notes).collect();
+        let mut notes = applied.notes;
         if !applied.changes.is_empty()
             && let Err(error) = self.store.prune()
         {
@@ -261,7 +197,7 @@ impl Session {
         let report = |change| ChangeReport { change, diff: None };
         let changes = applied.changes.into_iter().map(report).collect();
         let (deferred, confirm_by) = (applied.deferred, applied.confirm_by);
-        Ok(PlanReport { node: intent.host, changes, deferred, notes, undid_earlier, confirm_by })
+        Ok(PlanReport { node: intent.host.clone(), changes, deferred, notes, undid_earlier: false, confirm_by })
     }
 
     /// Looks whether this host is as the spec says.
@@ -325,7 +261,8 @@ impl Session {
     pub fn roll_back(&mut self, allow_cut: bool) -> Result<Rollback, SessionError> {
         let _signals = Held::hold().map_err(SessionError::Signals)?;
         let _lock = self.store.lock()?;
-        let protected = if allow_cut { Vec::new() } else { self.facts()?.protected };
+        let unguarded = allow_cut || self.store.standing()?.is_none();
+        let protected = if unguarded { Vec::new() } else { self.facts()?.protected };
         Ok(recover::undo_last(&mut self.machine, &self.store, &protected)?)
     }
 
@@ -365,8 +302,11 @@ impl Session {
     }
 
     /// Undoes what an earlier apply left half done; gives what to say of it.
-    fn settle_the_last(&mut self, protected: &[Protected]) -> Result<Option<String>, SessionError> {
-        match recover::settle(&mut self.machine, &self.store, now(), protected)? {
+    fn settle_the_last(&mut self) -> Result<Option<String>, SessionError> {
+        let waits = self.live && recover::pending(&self.store, now())?.is_some();
+        // Nothing runs in an image that could be cut off.
+        let protected = if waits { self.facts()?.protected } else { Vec::new() };
+        match recover::settle(&mut self.machine, &self.store, now(), &protected)? {
             Recovered::Nothing => Ok(None),
             Recovered::Awaiting(_) => Err(SessionError::Awaiting),
             Recovered::Undone { rollback: rollback @ Rollback::Failed { .. }, .. } => Err(SessionError::Torn(rollback)),
