@@ -2,7 +2,7 @@
 # root says so. SELVEDGE_LAB_* variables are passed on: see tests/lab/README.md.
 
 .DEFAULT_GOAL := help
-.PHONY: help check test test-long demo demo-down clean-lab install
+.PHONY: help check test demo demo-down clean-lab install
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|'
@@ -12,9 +12,6 @@ check: ## quick: format, lints, documentation, every test that needs neither roo
 
 test: ## everything, the lab included (root to install packages; under an hour on 2 cores)
 	tests/run all
-
-test-long: ## make test, and every claim on whole nodes: kills, power cuts, reboots, faults (hours)
-	SELVEDGE_LAB_LONG=1 tests/run all
 
 demo: ## two nodes in QEMU, configured and verified over SSH (root to install packages)
 	tests/lab/demo

@@ -22,7 +22,7 @@ mod there;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
-use lab_support::{Output, here, long, ok, selvedge, trial, until};
+use lab_support::{Output, here, ok, selvedge, trial, until};
 use serde_json::Value;
 
 const NODES: [&str; 2] = ["node01", "node02"];
@@ -37,11 +37,16 @@ fn main() -> ExitCode {
         stage(Stage::Anything);
         told(panic);
     }));
-    let short = [there::CLAIMS, drifted::CLAIMS].concat();
-    let others = [reached::CLAIMS, found::CLAIMS, removed::CLAIMS, there::REBOOTS, enhanced::CLAIMS].concat();
-    let short = short.into_iter().map(|(name, test)| trial(name, test));
-    let others = others.into_iter().map(|(name, test)| long(name, test));
-    lab_support::run(short.chain(others).collect())
+    let claims = [
+        there::CLAIMS,
+        drifted::CLAIMS,
+        reached::CLAIMS,
+        found::CLAIMS,
+        removed::CLAIMS,
+        there::REBOOTS,
+        enhanced::CLAIMS,
+    ];
+    lab_support::run(claims.concat().into_iter().map(|(name, test)| trial(name, test)).collect())
 }
 
 /// What the nodes are now.

@@ -18,7 +18,7 @@ mod signals;
 
 use std::process::ExitCode;
 
-use lab_support::{fresh, here, lab, long, ok, run, spec, ssh, up};
+use lab_support::{fresh, here, lab, ok, run, spec, ssh, trial, up};
 
 /// The node that most of it happens on.
 const NODE: &str = "node01";
@@ -26,19 +26,19 @@ const NODE: &str = "node01";
 /// Only the last trial needs the second node.
 fn main() -> ExitCode {
     run(vec![
-        long("a_killed_apply_ends_as_before_or_as_after", inject::kills),
-        long("a_refused_system_call_is_reported_and_undone", inject::errors),
-        long("a_rollback_that_fails_says_so_and_can_be_repeated", inject::a_torn_rollback),
-        long("a_full_or_read_only_disk_leaves_nothing_half_done", disk::full_and_read_only),
-        long("a_damaged_journal_says_what_to_do", disk::damaged_journals),
-        long("signals_stop_an_apply_whole_and_a_lost_terminal_does_not", signals::on_the_node),
-        long("a_lost_controller_does_not_stop_an_apply", signals::lost_controller),
-        long("rollback_brings_a_hand_made_state_back", confirm::rollback_by_hand),
-        long("what_somebody_changed_after_an_apply_survives_its_rollback", hands::edited_after),
-        long("an_unconfirmed_apply_is_undone_by_the_node", confirm::timer),
-        long("a_reboot_before_the_confirmation_undoes_and_after_it_does_not", confirm::reboots),
-        long("a_power_cut_is_undone_before_the_network_comes_up", cut::power),
-        long("the_branch_one_sits_on_is_not_cut", branch::over_ib0),
+        trial("a_killed_apply_ends_as_before_or_as_after", inject::kills),
+        trial("a_refused_system_call_is_reported_and_undone", inject::errors),
+        trial("a_rollback_that_fails_says_so_and_can_be_repeated", inject::a_torn_rollback),
+        trial("a_full_or_read_only_disk_leaves_nothing_half_done", disk::full_and_read_only),
+        trial("a_damaged_journal_says_what_to_do", disk::damaged_journals),
+        trial("signals_stop_an_apply_whole_and_a_lost_terminal_does_not", signals::on_the_node),
+        trial("a_lost_controller_does_not_stop_an_apply", signals::lost_controller),
+        trial("rollback_brings_a_hand_made_state_back", confirm::rollback_by_hand),
+        trial("what_somebody_changed_after_an_apply_survives_its_rollback", hands::edited_after),
+        trial("an_unconfirmed_apply_is_undone_by_the_node", confirm::timer),
+        trial("a_reboot_before_the_confirmation_undoes_and_after_it_does_not", confirm::reboots),
+        trial("a_power_cut_is_undone_before_the_network_comes_up", cut::power),
+        trial("the_branch_one_sits_on_is_not_cut", branch::over_ib0),
     ])
 }
 

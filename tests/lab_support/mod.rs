@@ -37,15 +37,6 @@ pub(crate) fn trial(name: &str, test: fn()) -> Trial {
     }
 }
 
-/// A claim that takes minutes, or one of many alike: with `SELVEDGE_LAB_LONG=1` too, else left out by name.
-pub(crate) fn long(name: &str, test: fn()) -> Trial {
-    if std::env::var("SELVEDGE_LAB_LONG").is_ok_and(|value| value == "1") {
-        trial(name, test)
-    } else {
-        Trial::test(name, || Ok(())).with_kind("needs SELVEDGE_LAB=1 SELVEDGE_LAB_LONG=1").with_ignored_flag(true)
-    }
-}
-
 /// Runs the trials one after the other, in their order: they share a pair of nodes.
 pub(crate) fn run(trials: Vec<Trial>) -> ExitCode {
     let mut arguments = Arguments::from_args();
