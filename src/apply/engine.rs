@@ -216,10 +216,12 @@ impl<M: Machine> Run<'_, M> {
     }
 }
 
-/// What is owned once `made` stands: all that was owned and is still desired, and what was changed for the first time.
+/// What is owned once `made` stands: all that was owned and is still desired, or may be while something is deferred,
+/// and what was changed for the first time.
 fn own(owned: &Owned, desired: &Desired, made: &[Change], before: &States, missing: &BTreeSet<FilePath>) -> Owned {
     let ours: BTreeSet<FilePath> = folders(owned).union(missing).cloned().collect();
-    let kept = owned.0.iter().filter(|(object, _)| desired.items.contains_key(object));
+    let is_kept = |object: &Object| !desired.deferred.is_empty() || desired.items.contains_key(object);
+    let kept = owned.0.iter().filter(|(object, _)| is_kept(object));
     let mut owned = Owned(kept.map(|(object, origin)| (object.clone(), origin.clone())).collect());
     for change in made {
         if let Some(wanted) = desired.items.get(&change.object) {

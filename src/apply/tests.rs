@@ -22,7 +22,7 @@ use super::{ApplyError, Rollback};
 use crate::machine::sim::{SimMachine, SimPort};
 use crate::machine::{Machine, MachineError};
 use crate::name::IfName;
-use crate::plan::Desired;
+use crate::plan::{Deferred, Desired};
 use crate::rdma::{Guid, IpoibMode};
 use crate::state::{Blobs, Change, Condition, Digest, FilePath, Object, Observed, Owned, State};
 
@@ -203,6 +203,21 @@ fn what_left_the_spec_leaves_the_node() {
     assert!(machine.files.is_empty() && machine.folders.is_empty());
     assert!(machine.links[&ib0()].addresses.is_empty());
     assert!(store.owned().unwrap().0.is_empty());
+}
+
+#[test]
+fn what_cannot_be_told_yet_stays_ours_until_it_can() {
+    let (_folder, store) = store();
+    let mut machine = machine();
+    run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
+    let mut less = wanted(IpoibMode::Connected, 65520, "10.0.0.1/16", "b");
+    less.items.retain(|object, _| !matches!(object, Object::Unit { .. }));
+    less.deferred.push(Deferred { what: "a port".to_owned(), until: "it is there".to_owned() });
+    run(&mut machine, &store, &less, &Options::default()).unwrap();
+    assert_eq!(machine.units.values().next(), Some(&State::Running), "nothing is taken for left over yet");
+    less.deferred.clear();
+    let applied = run(&mut machine, &store, &less, &Options::default()).unwrap();
+    assert!(matches!(applied.changes[..], [Change { object: Object::Unit { .. }, .. }]), "{:?}", applied.changes);
 }
 
 #[test]
