@@ -8,6 +8,7 @@ mod gather;
 
 pub use gather::{FactsError, gather};
 
+use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -89,6 +90,10 @@ pub struct Netdev {
     /// Whether it can do connected mode: bit 0x80 of the first byte of the IPoIB hardware address
     /// (RFC 4755), set where the driver does reliable connections. `None` on Ethernet.
     pub connected_capable: Option<bool>,
+    /// Its addresses but the link-local ones, which come and go by themselves.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    #[schemars(with = "Vec<String>")]
+    pub addresses: Vec<IpNet>,
     /// The `.network` file that systemd-networkd has configured it by, if it has.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub networkd_file: Option<FilePath>,

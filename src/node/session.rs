@@ -25,7 +25,7 @@ use crate::machine::Machine;
 use crate::machine::real::RealMachine;
 use crate::name::{DeviceName, HostName, Label};
 use crate::plan::{Desired, refused};
-use crate::resolve::{ResolveFaults, resolve, select};
+use crate::resolve::{ResolveFaults, resolve, select, strangers};
 use crate::spec::{self, Checked, Faults, Spec};
 use crate::state::{Change, Owned};
 use crate::verify::{Check, NodeChecks, checks, memlock};
@@ -101,6 +101,7 @@ impl Session {
         let changes = desired.changes(&observed, &owned);
         notes.append(&mut desired.notes);
         notes.extend(refused(&changes, &facts.protected));
+        notes.extend(strangers(&desired, &owned, &facts));
         let changes = changes.into_iter();
         let report = |change| ChangeReport::new(change, &observed.blobs, &desired.blobs);
         Ok(PlanReport {

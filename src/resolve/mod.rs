@@ -16,9 +16,12 @@ mod port;
 
 pub use fault::{ResolveFault, ResolveFaults};
 
-use crate::facts::{Device, Facts, PortFacts};
+use ipnet::IpNet;
+
+use crate::facts::{Device, Facts, Netdev, PortFacts};
 use crate::intent::{Intent, PortIntent};
 use crate::plan::{Deferred, Desired};
+use crate::state::{Object, Owned};
 use config::Keeper;
 use port::{Found, Link};
 
@@ -55,6 +58,28 @@ pub fn resolve(intent: &Intent, facts: &Facts) -> Result<Desired, ResolveFaults>
 /// When the host has no such port, or it is of another transport.
 pub fn select<'a>(intent: &'a PortIntent, facts: &'a Facts) -> Result<(&'a Device, &'a PortFacts), ResolveFault> {
     Found::find(intent, facts).map(|found| (found.device, found.port))
+}
+
+/// Addresses on links of the spec that are not in the spec, and that selvedge did not make: they stay, and the reader
+/// should know of them.
+#[must_use]
+pub fn strangers(desired: &Desired, owned: &Owned, facts: &Facts) -> Vec<String> {
+    let netdevs = facts.devices.iter().flat_map(|device| &device.ports).filter_map(|port| port.netdev.as_ref());
+    let of_link = |netdev: &Netdev| {
+        let link = netdev.name.clone();
+        if !desired.items.contains_key(&Object::LinkUp { link: link.clone() }) {
+            return Vec::new();
+        }
+        let object = |address: &IpNet| Object::Address { link: link.clone(), address: *address };
+        let known = |object: &Object| desired.items.contains_key(object) || owned.0.contains_key(object);
+        let strange = netdev.addresses.iter().filter(|address| !known(&object(address)));
+        strange
+            .map(|address| {
+                format!("{link} also has {address}, which the spec does not name and selvedge did not make: it stays")
+            })
+            .collect()
+    };
+    netdevs.flat_map(of_link).collect()
 }
 
 fn ports<'a>(intent: &'a Intent, facts: &'a Facts, faults: &mut Vec<ResolveFault>) -> Vec<(Found<'a>, Option<Link>)> {

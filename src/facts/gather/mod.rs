@@ -51,11 +51,16 @@ pub fn gather(root: &Path) -> Result<Facts, FactsError> {
 }
 
 fn gather_from(tree: &Tree, network: Option<&dyn Network>) -> Result<Facts, FactsError> {
+    let mut devices = devices::devices(tree);
+    if let Some(network) = network {
+        let netdevs = devices.iter_mut().flat_map(|device| &mut device.ports).filter_map(|port| port.netdev.as_mut());
+        netdevs.for_each(|netdev| netdev.addresses = network.of(&netdev.name));
+    }
     Ok(Facts {
         version: VERSION,
         hostname: host_name(tree),
         kernel: kernel_release(tree),
-        devices: devices::devices(tree),
+        devices,
         config: config::evidence(tree),
         programs: config::programs(tree),
         protected: network.map_or_else(Vec::new, |network| protect::protected(tree, network)),

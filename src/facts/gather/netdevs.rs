@@ -39,7 +39,10 @@ fn ipoib_link(tree: &Tree, name: &str) -> Option<IpoibLink> {
     let guid = Guid(u64::from_be_bytes(*address.last_chunk::<8>()?));
     let connected_capable = Some(address.first()? & RC_CAPABLE != 0);
     let networkd_file = networkd_file(tree, name);
-    Some(IpoibLink { guid, netdev: Netdev { name: name.parse().ok()?, connected_capable, networkd_file } })
+    Some(IpoibLink {
+        guid,
+        netdev: Netdev { name: name.parse().ok()?, connected_capable, addresses: Vec::new(), networkd_file },
+    })
 }
 
 /// The interface of the InfiniBand port with this GUID.
@@ -60,7 +63,7 @@ pub(super) fn of_ethernet_port(tree: &Tree, device: &str, number: u8) -> Option<
     })?;
     let name: IfName = name.parse().ok()?;
     let networkd_file = networkd_file(tree, name.as_str());
-    Some(Netdev { name, connected_capable: None, networkd_file })
+    Some(Netdev { name, connected_capable: None, addresses: Vec::new(), networkd_file })
 }
 
 /// The file that systemd-networkd chose for the link, as its own record of the link has it (sd-network reads it too).

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use ipnet::IpNet;
+
 use crate::machine::MachineError;
 use crate::machine::real::netlink::{Address, Link, Netlink, runtime};
 use crate::name::IfName;
@@ -14,10 +16,19 @@ pub(super) trait Network {
     fn default_route_links(&self) -> Vec<IfName>;
     /// The link that has `address`.
     fn holding(&self, address: IpAddr) -> Option<IfName>;
+    /// The addresses of `link`, but the link-local ones.
+    fn of(&self, link: &IfName) -> Vec<IpNet>;
     /// The link by which `address` is reached.
     fn towards(&self, address: IpAddr) -> Option<IfName>;
     /// The links that `link` lies on: the ports of a bond or bridge, a VLAN's or P_Key child's parent.
     fn below(&self, link: &IfName) -> Vec<IfName>;
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
 }
 
 /// The kernel's answers.
@@ -50,6 +61,12 @@ impl Network for LiveNetwork {
 
     fn holding(&self, address: IpAddr) -> Option<IfName> {
         self.addresses.iter().find(|held| held.net.addr() == address).and_then(|held| self.name(held.link))
+    }
+
+    fn of(&self, name: &IfName) -> Vec<IpNet> {
+        let Some(link) = self.links.iter().find(|link| link.name == *name) else { return Vec::new() };
+        let on_it = self.addresses.iter().filter(|held| held.link == link.index).map(|held| held.net);
+        on_it.filter(|net| !is_link_local(net.addr())).collect()
     }
 
     fn towards(&self, address: IpAddr) -> Option<IfName> {

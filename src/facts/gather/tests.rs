@@ -191,6 +191,10 @@ impl Network for FakeNetwork {
         (address.to_string() == "10.0.2.15").then(|| name("eth0"))
     }
 
+    fn of(&self, link: &IfName) -> Vec<ipnet::IpNet> {
+        if link.as_str() == "ib0" { vec!["10.0.0.1/16".parse().unwrap()] } else { Vec::new() }
+    }
+
     fn towards(&self, address: IpAddr) -> Option<IfName> {
         match address.to_string().as_str() {
             "127.0.0.1" => Some(name("lo")),
