@@ -10,7 +10,7 @@ use super::{ApplyError, Cause};
 use crate::machine::{Machine, MachineError};
 use crate::name::IfName;
 use crate::plan::{Deferred, Desired, Protected, guard};
-use crate::state::{Change, FilePath, Object, Observed, Origin, Owned, State, States};
+use crate::state::{Blobs, Change, FilePath, Object, Observed, Origin, Owned, State, States};
 
 /// A mode switch resets the MTU, a module brings its interface: a few rounds settle all of it.
 const MAX_ROUNDS: usize = 6;
@@ -89,8 +89,13 @@ pub fn apply<M: Machine>(
     }
     let made = run.rounds(desired, changes, desire, watch).and_then(|desired| run.end(desired));
     made.map_err(|cause| {
-        let way_back =
-            WayBack { before: &run.before, missing: &run.missing, changes: &run.announced, when: When::Running };
+        let way_back = WayBack {
+            before: &run.before,
+            missing: &run.missing,
+            changes: &run.announced,
+            fresh: true,
+            when: When::Running,
+        };
         let rollback = roll_back(run.machine, run.log, &way_back, &cause.to_string());
         ApplyError { cause: Box::new(cause), rollback }
     })
@@ -155,12 +160,27 @@ impl<M: Machine> Run<'_, M> {
             let observed = self.machine.observe(&desired.scope(self.owned)).map_err(Cause::Observe)?;
             changes = desired.changes(&observed, self.owned);
             if changes.is_empty() {
+                let lost = desired.lost(&self.before, &observed.states, self.owned);
+                desired.notes.extend(self.put_back(lost)?);
                 return Ok(desired);
             }
             self.widen(&observed).map_err(Cause::Journal)?;
             check(&changes, self.options)?;
         }
         Err(Cause::NoRest { rounds: MAX_ROUNDS, left: changes.swap_remove(0).object })
+    }
+
+    /// Puts back what is others'; gives what could not be put back, such as a route by an address that is gone.
+    fn put_back(&mut self, lost: Vec<Change>) -> Result<Vec<String>, Cause> {
+        let mut notes = Vec::new();
+        for change in lost {
+            self.log.append(&Record::Doing { change: change.clone() }).map_err(Cause::Journal)?;
+            match self.machine.perform(&change, &Blobs::default()) {
+                Ok(()) => self.made.push(change),
+                Err(error) => notes.push(format!("{} is gone and could not be put back: {error}", change.object)),
+            }
+        }
+        Ok(notes)
     }
 
     /// Records the states of objects that came into view. What is on a link that did not exist was absent.

@@ -217,8 +217,8 @@ pub fn pending(store: &Store, now: u64) -> Result<Option<String>, StoreError> {
 }
 
 fn way_back(last: &Last, when: When) -> WayBack<'_> {
-    let Transaction { before, missing, changes, .. } = &last.transaction;
-    WayBack { before, missing, changes, when }
+    let Transaction { before, missing, changes, phase, .. } = &last.transaction;
+    WayBack { before, missing, changes, fresh: *phase == Phase::Open, when }
 }
 
 fn cuts_nothing<M: Machine>(

@@ -10,7 +10,7 @@ use super::journal::{Record, Saved};
 use super::log::Log;
 use crate::machine::{Machine, MachineError};
 use crate::name::IfName;
-use crate::plan::{diff_back, order, readers, reloads};
+use crate::plan::{carried, diff_back, lost, order, readers, reloads};
 use crate::rdma::IpoibMode;
 use crate::state::{Blobs, Change, ConfigSystem, Digest, FilePath, Object, Observed, Reason, State, States};
 
@@ -35,6 +35,8 @@ pub struct WayBack<'a> {
     pub missing: &'a BTreeSet<FilePath>,
     /// The changes that may have been made. Who reads such a file has to read it again, whoever put it back.
     pub changes: &'a [Change],
+    /// Whether it is the end of the apply itself, so that what links carried before it is what they carry now.
+    pub fresh: bool,
     /// When.
     pub when: When,
 }
@@ -62,6 +64,15 @@ impl WayBack<'_> {
             _ => {}
         }
         links
+    }
+
+    /// What the links carry that is others', and has to be there afterwards.
+    fn others(&self, observed: &States) -> BTreeSet<Object> {
+        let is_others =
+            |object: &&Object| matches!(object, Object::Route { .. }) || !self.before.0.contains_key(object);
+        let now = carried(observed).filter(is_others);
+        let then = carried(self.before).filter(|object| self.fresh && matches!(object, Object::Route { .. }));
+        now.chain(then).cloned().collect()
     }
 
     /// The folders that the transaction made.
@@ -143,6 +154,7 @@ fn restore<M: Machine>(
     let mut failures = Vec::new();
     let mut left = Vec::new();
     machine.refresh(&scope);
+    let mut others: Option<BTreeSet<Object>> = None;
     for round in 0..MAX_ROUNDS {
         let observed = match machine.observe(&scope) {
             Ok(observed) => observed,
@@ -155,7 +167,12 @@ fn restore<M: Machine>(
         if round > 0 {
             changes.retain(|change| !is_cut_by_the_fabric(change, way_back.before));
         }
+        let others = others.get_or_insert_with(|| way_back.others(&observed.states));
         if changes.is_empty() {
+            for change in lost(others.iter(), &observed.states) {
+                // Best effort: a route by an address that was ours is gone with it.
+                let _ = machine.perform(&change, blobs);
+            }
             return Vec::new();
         }
         failures.clear();
@@ -278,6 +295,8 @@ fn within(before: &States, observed: &States, when: When) -> States {
         (When::Boot, Object::Unit { .. }) => matches!(state, State::Stopped | State::Failed),
         (When::Boot, _) => object.is_persistent() || observed.get(object) != State::Absent,
     };
-    let pairs = before.0.iter().filter(|(object, state)| restorable(object, state));
+    // Routes are never ours: see `WayBack::others`.
+    let managed = before.0.iter().filter(|(object, _)| !matches!(object, Object::Route { .. }));
+    let pairs = managed.filter(|(object, state)| restorable(object, state));
     pairs.map(|(object, state)| (object.clone(), state.clone())).collect()
 }

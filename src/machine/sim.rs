@@ -12,7 +12,7 @@ use ipnet::IpNet;
 use super::{Machine, MachineError};
 use crate::name::{IfName, ModuleName, UnitName};
 use crate::rdma::{CONNECTED_MTU, Guid, IPOIB_HEADER_BYTES, IpoibMode};
-use crate::state::{Blobs, Change, Condition, FilePath, Object, Observed, State};
+use crate::state::{Blobs, Change, Condition, ConfigSystem, FilePath, Object, Observed, Route, State};
 
 /// The smallest MTU that carries IPv4 (RFC 791), bytes, and `ETH_MIN_MTU` in the kernel: below it IPv4 leaves the link.
 const MIN_MTU: u32 = 68;
@@ -48,6 +48,8 @@ pub struct SimLink {
     pub up: bool,
     /// Addresses.
     pub addresses: BTreeSet<IpNet>,
+    /// Routes that somebody made; they go when the link goes down.
+    pub routes: BTreeSet<Route>,
 }
 
 fn least_mtu(address: &IpNet) -> u32 {
@@ -128,6 +130,10 @@ impl Machine for SimMachine {
         let impossible = || MachineError::Impossible { object: change.object.clone(), state: change.after.to_string() };
         match (&change.object, &change.after) {
             (Object::File { path }, state) => self.set_file(path, state, blobs),
+            (Object::Reload { system: ConfigSystem::Networkd }, _) => {
+                self.configure_anew();
+                Ok(())
+            }
             (Object::Reload { .. }, _) => Ok(()),
             (Object::Module { name }, State::Present) => self.load(name),
             (Object::Module { name }, State::Absent) => self.unload(name),
@@ -142,6 +148,14 @@ impl Machine for SimMachine {
                     return Err(refused(change, io::ErrorKind::InvalidInput));
                 }
                 link.addresses.insert(*address);
+                Ok(())
+            }
+            (Object::Route { link, route }, State::Present) => {
+                let link = self.link_mut(link, change)?;
+                if !link.up {
+                    return Err(refused(change, io::ErrorKind::NetworkDown));
+                }
+                link.routes.insert(route.clone());
                 Ok(())
             }
             (Object::Address { link, address }, State::Absent) => {
@@ -191,7 +205,8 @@ impl SimMachine {
             Object::LinkUp { link }
             | Object::LinkMode { link }
             | Object::LinkMtu { link }
-            | Object::Address { link, .. } => {
+            | Object::Address { link, .. }
+            | Object::Route { link, .. } => {
                 let seen = self.seen_of(link);
                 seen.into_iter().find(|(seen, _)| seen == object).map_or(State::Absent, |(_, state)| state)
             }
@@ -210,7 +225,18 @@ impl SimMachine {
         ];
         let address = |address: &IpNet| (Object::Address { link: name(), address: *address }, State::Present);
         seen.extend(link.addresses.iter().map(address));
+        let route = |route: &Route| (Object::Route { link: name(), route: route.clone() }, State::Present);
+        seen.extend(link.routes.iter().map(route));
         seen
+    }
+
+    /// As networkd does with a link whose file changed: all that it carries is dropped. What the file names would
+    /// come back; here nothing does.
+    fn configure_anew(&mut self) {
+        for link in self.links.values_mut() {
+            link.addresses.clear();
+            link.routes.clear();
+        }
     }
 
     fn set_file(&mut self, path: &FilePath, state: &State, blobs: &Blobs) -> Result<(), MachineError> {
@@ -243,8 +269,14 @@ impl SimMachine {
         if self.modules.insert(module.clone()) && module.as_str() == "ib_ipoib" {
             for port in &self.ports {
                 let mtu = port.multicast_mtu.min(port.max_mtu) - IPOIB_HEADER_BYTES;
-                let link =
-                    SimLink { guid: port.guid, mode: IpoibMode::Datagram, mtu, up: false, addresses: BTreeSet::new() };
+                let link = SimLink {
+                    guid: port.guid,
+                    mode: IpoibMode::Datagram,
+                    mtu,
+                    up: false,
+                    addresses: BTreeSet::new(),
+                    routes: BTreeSet::new(),
+                };
                 self.links.insert(port.kernel_name.clone(), link);
             }
         }
@@ -304,6 +336,7 @@ impl SimMachine {
         let link = self.link_mut(name, change)?;
         if link.up && !up {
             link.addresses.retain(|address| matches!(address, IpNet::V4(_)));
+            link.routes.clear();
         }
         link.up = up;
         Ok(())

@@ -46,7 +46,7 @@ pub fn guard(changes: &[Change], protected: &[Protected]) -> Vec<Refusal> {
 /// Adding an address or writing a file does not disturb a link; all else on it can.
 fn disturbs(change: &Change) -> bool {
     match change.object {
-        Object::Address { .. } => change.removes(),
+        Object::Address { .. } | Object::Route { .. } => change.removes(),
         Object::File { .. } => false,
         _ => true,
     }

@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::name::IfName;
-use crate::state::{Blobs, Condition, Object, Observed, Owned, Reason, State};
+use crate::state::{Blobs, Change, Condition, Object, Observed, Owned, Reason, State, States};
 
 /// The state that the spec asks of one node, resolved with that node's facts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -60,6 +60,33 @@ pub struct Deferred {
     pub until: String,
 }
 
+/// The addresses and routes that links have.
+pub fn carried(states: &States) -> impl Iterator<Item = &Object> {
+    let there = states.0.iter().filter(|(object, state)| object.is_carried() && **state == State::Present);
+    there.map(|(object, _)| object)
+}
+
+/// The changes that put back those of `objects` that are gone from a link that is up.
+///
+/// A network manager that reads a changed file configures its link anew, and drops what the file does not name.
+#[must_use]
+pub fn lost<'a>(objects: impl Iterator<Item = &'a Object>, observed: &States) -> Vec<Change> {
+    let is_lost = |object: &&Object| {
+        let link = object.link().map(|link| Object::LinkUp { link: link.clone() });
+        let is_up = link.is_some_and(|link| observed.get(&link) == State::Up);
+        is_up && observed.0.get(object).is_none_or(|state| *state == State::Absent)
+    };
+    let back = |object: &Object| Change {
+        object: object.clone(),
+        before: State::Absent,
+        after: State::Present,
+        reason: Reason("it was there before, and whoever configured the link anew dropped it".to_owned()),
+        disturbs: None,
+        condition: None,
+    };
+    order(objects.filter(is_lost).map(back).collect())
+}
+
 impl Desired {
     /// Adds a wanted state; the link that it disturbs is the object's own.
     pub fn want(&mut self, object: Object, state: State, reason: impl Into<String>) -> &mut Wanted {
@@ -78,9 +105,16 @@ impl Desired {
         scope
     }
 
+    /// What the links carried `before` that is others', and is gone now.
+    #[must_use]
+    pub fn lost(&self, before: &States, observed: &States, owned: &Owned) -> Vec<Change> {
+        let is_others = |object: &Object| !self.items.contains_key(object) && !owned.0.contains_key(object);
+        lost(carried(before).filter(|object| is_others(object)), observed)
+    }
+
     /// The ordered changes that lead from `observed` to this.
     #[must_use]
-    pub fn changes(&self, observed: &Observed, owned: &Owned) -> Vec<crate::state::Change> {
+    pub fn changes(&self, observed: &Observed, owned: &Owned) -> Vec<Change> {
         order(diff(self, &observed.states, owned))
     }
 }

@@ -7,12 +7,14 @@ mod blobs;
 mod change;
 mod object;
 mod path;
+mod route;
 mod value;
 
 pub use blobs::{Blobs, Digest};
 pub use change::{Change, Condition, Reason};
 pub use object::{ConfigSystem, OPENSM_FOLDER, Object, RECOVER_ENABLEMENT, RECOVER_UNIT, opensm_unit};
 pub use path::{FilePath, PathError};
+pub use route::{MAIN_TABLE, Route};
 pub use value::State;
 
 use std::collections::{BTreeMap, BTreeSet};

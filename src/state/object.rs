@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::FilePath;
+use super::{FilePath, Route};
 use crate::name::{IfName, ModuleName, UnitName};
 use crate::rdma::Guid;
 
@@ -59,6 +59,13 @@ pub enum Object {
         /// Address and prefix length.
         #[schemars(with = "String")]
         address: IpNet,
+    },
+    /// A route over a link. None is managed yet: those of others are seen so that they can be put back.
+    Route {
+        /// The interface.
+        link: IfName,
+        /// The route.
+        route: Route,
     },
     /// A systemd unit that runs or does not.
     Unit {
@@ -134,9 +141,11 @@ impl Object {
     #[must_use]
     pub fn link(&self) -> Option<&IfName> {
         match self {
-            Self::LinkUp { link } | Self::LinkMode { link } | Self::LinkMtu { link } | Self::Address { link, .. } => {
-                Some(link)
-            }
+            Self::LinkUp { link }
+            | Self::LinkMode { link }
+            | Self::LinkMtu { link }
+            | Self::Address { link, .. }
+            | Self::Route { link, .. } => Some(link),
             Self::File { .. }
             | Self::Reload { .. }
             | Self::Module { .. }
@@ -149,6 +158,12 @@ impl Object {
     #[must_use]
     pub fn is_persistent(&self) -> bool {
         matches!(self, Self::File { .. })
+    }
+
+    /// True for what a link carries and does not come with it: whoever configures the link anew can drop it.
+    #[must_use]
+    pub fn is_carried(&self) -> bool {
+        matches!(self, Self::Address { .. } | Self::Route { .. })
     }
 
     /// True for an attribute that exists exactly while its link does.
@@ -169,6 +184,7 @@ impl fmt::Display for Object {
             Self::LinkMode { link } => write!(f, "{link} IPoIB mode"),
             Self::LinkMtu { link } => write!(f, "{link} MTU"),
             Self::Address { link, address } => write!(f, "{link} address {address}"),
+            Self::Route { link, route } => write!(f, "{link} route {route}"),
             Self::Unit { name } => write!(f, "unit {name}"),
         }
     }

@@ -150,6 +150,7 @@ pub fn in_effect(desired: &Desired, observed: &States) -> Vec<Check> {
             Object::LinkMtu { .. } => "mtu",
             Object::LinkUp { .. } => "link",
             Object::Address { .. } => "address",
+            Object::Route { .. } => "route",
             Object::Unit { .. } => "unit",
         };
         checks.push(one_in_effect(name, object, &wanted.state, &seen));

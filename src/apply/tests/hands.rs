@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::apply::journal::Saved;
+use crate::state::{MAIN_TABLE, Route};
 
 fn netplan() -> FilePath {
     "/etc/netplan/60-selvedge.yaml".parse().unwrap()
@@ -202,4 +203,61 @@ fn a_folder_with_somebody_elses_file_stays() {
     assert_eq!(undo_last(&mut machine, &store, &[]).unwrap(), DONE);
     assert_eq!(machine.folders, conf.folders().collect());
     assert_eq!(machine.files.len(), 1);
+}
+
+fn others_route() -> Route {
+    Route {
+        to: "10.77.0.0/16".parse().unwrap(),
+        via: Some("10.0.0.9".parse().unwrap()),
+        source: None,
+        table: MAIN_TABLE,
+        metric: 0,
+        protocol: 3,
+        scope: 0,
+        onlink: false,
+    }
+}
+
+/// What others put on the link, and that nothing of it became ours.
+fn has_what_is_others(machine: &SimMachine, store: &Store) -> bool {
+    let link = &machine.links[&ib0()];
+    let owned = store.owned().unwrap();
+    let is_others = |object: &Object| match object {
+        Object::Address { address, .. } => address.to_string() == "10.9.9.9/24",
+        Object::Route { .. } => true,
+        _ => false,
+    };
+    link.routes.contains(&others_route())
+        && link.addresses.contains(&"10.9.9.9/24".parse().unwrap())
+        && !owned.0.keys().any(is_others)
+}
+
+#[test]
+fn what_others_put_on_a_link_is_there_after_an_apply_and_after_its_rollback() {
+    let (_folder, store) = store();
+    let mut machine = machine();
+    run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
+    let link = machine.links.get_mut(&ib0()).unwrap();
+    link.addresses.insert("10.9.9.9/24".parse().unwrap());
+    link.routes.insert(others_route());
+    let other_mtu = wanted(IpoibMode::Connected, 32000, "10.0.0.1/16", "b");
+    let applied = run(&mut machine, &store, &other_mtu, &Options::default()).unwrap();
+    assert!(has_what_is_others(&machine, &store), "{:?}", machine.links);
+    let told = applied.changes.iter().filter(|change| change.reason.0.contains("was there before")).count();
+    assert_eq!(told, 2, "{:?}", applied.changes);
+    assert!(run(&mut machine, &store, &other_mtu, &Options::default()).unwrap().changes.is_empty());
+    assert_eq!(undo_last(&mut machine, &store, &[]).unwrap(), DONE);
+    assert!(has_what_is_others(&machine, &store), "{:?}", machine.links);
+}
+
+#[test]
+fn a_route_that_was_withdrawn_after_an_apply_does_not_come_back_with_its_rollback() {
+    let (_folder, store) = store();
+    let mut machine = machine();
+    run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
+    machine.links.get_mut(&ib0()).unwrap().routes.insert(others_route());
+    run(&mut machine, &store, &wanted(IpoibMode::Connected, 32000, "10.0.0.1/16", "b"), &Options::default()).unwrap();
+    machine.links.get_mut(&ib0()).unwrap().routes.clear();
+    assert_eq!(undo_last(&mut machine, &store, &[]).unwrap(), DONE);
+    assert!(machine.links[&ib0()].routes.is_empty());
 }

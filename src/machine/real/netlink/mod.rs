@@ -80,8 +80,10 @@ impl Netlink {
         for link in links.iter_mut().filter(|link| named(link)) {
             link.mode_from_sysfs_if_unsaid();
         }
-        let addresses = if links.iter().any(named) { self.addresses()? } else { Vec::new() };
-        Ok(view::states(scope, &links, &addresses))
+        if !links.iter().any(named) {
+            return Ok(view::states(scope, &links, &[], &[]));
+        }
+        Ok(view::states(scope, &links, &self.addresses()?, &self.routes()?))
     }
 
     /// All links.

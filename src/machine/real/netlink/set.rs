@@ -33,6 +33,7 @@ impl Netlink {
             }
             (Object::Address { link, address }, State::Present) => self.add_address(object, link, *address),
             (Object::Address { link, address }, State::Absent) => self.remove_address(object, link, *address),
+            (Object::Route { link, route }, State::Present) => self.add_route(object, link, route),
             _ => Err(MachineError::Impossible { object: object.clone(), state: after.to_string() }),
         }
     }
@@ -139,7 +140,7 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    fn ask(&self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+    pub(super) fn ask(&self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
         self.answers(message, flags).map(drop)
     }
 
@@ -152,7 +153,7 @@ impl Netlink {
     }
 
     /// The link called `name`.
-    fn link(&self, name: &IfName) -> io::Result<Link> {
+    pub(super) fn link(&self, name: &IfName) -> io::Result<Link> {
         let mut message = LinkMessage::default();
         message.attributes.push(LinkAttribute::IfName(name.to_string()));
         message.attributes.push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));

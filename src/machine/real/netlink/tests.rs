@@ -44,7 +44,7 @@ fn on_ib0(net: &str) -> Object {
 #[test]
 fn a_port_is_found_by_its_guid_and_never_its_child() {
     let scope = [Object::Interface { guid: GUID }, Object::Interface { guid: Guid(5) }];
-    let states = view::states(&scope, &links(), &[]);
+    let states = view::states(&scope, &links(), &[], &[]);
     assert_eq!(states[&scope[0]], State::Named { name: "ib0".parse().unwrap() });
     assert_eq!(states[&scope[1]], State::Absent);
     assert_eq!(states.len(), 2, "links that only have a GUID in the scope are not looked into");
@@ -60,7 +60,7 @@ fn a_link_in_scope_shows_all_it_has() {
         address(7, "10.0.0.1/16"),
         Address { duplicate: true, ..address(3, "2001:db8::1/64") },
     ];
-    let states = view::states(&scope, &links(), &addresses);
+    let states = view::states(&scope, &links(), &addresses, &[]);
     let link = || "ib0".parse().unwrap();
     assert_eq!(states[&Object::LinkUp { link: link() }], State::Up);
     assert_eq!(states[&Object::LinkMtu { link: link() }], State::Mtu { bytes: 2044 });
@@ -76,7 +76,7 @@ fn a_link_in_scope_shows_all_it_has() {
 fn a_link_that_is_not_there_has_nothing() {
     let link = || "ib9".parse().unwrap();
     let scope = [Object::LinkMtu { link: link() }, Object::LinkMode { link: link() }];
-    let states = view::states(&scope, &links(), &[]);
+    let states = view::states(&scope, &links(), &[], &[]);
     assert_eq!(states.into_values().collect::<Vec<_>>(), [State::Absent, State::Absent]);
 }
 

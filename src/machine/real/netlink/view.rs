@@ -5,14 +5,19 @@ use std::collections::BTreeMap;
 use super::{Address, Link};
 use crate::name::IfName;
 use crate::rdma::Guid;
-use crate::state::{Object, State};
+use crate::state::{Object, Route, State};
 
-/// The states of what netlink answers for in `scope`, and of all attributes
-/// and addresses of each link that is named there.
+/// The states of what netlink answers for in `scope`, and of all attributes,
+/// addresses and routes of each link that is named there.
 ///
 /// What the kernel made for itself, an IPv6 link-local address, is left out
 /// unless the scope names it.
-pub(super) fn states(scope: &[Object], links: &[Link], addresses: &[Address]) -> BTreeMap<Object, State> {
+pub(super) fn states(
+    scope: &[Object],
+    links: &[Link],
+    addresses: &[Address],
+    routes: &[(u32, Route)],
+) -> BTreeMap<Object, State> {
     let mut states = BTreeMap::new();
     for object in scope {
         if let Object::Interface { guid } = object {
@@ -31,6 +36,8 @@ pub(super) fn states(scope: &[Object], links: &[Link], addresses: &[Address]) ->
                 states.insert(object, presence(address));
             }
         }
+        let on_it = routes.iter().filter(|(index, _)| *index == link.index).map(|(_, route)| route.clone());
+        states.extend(on_it.map(|route| (Object::Route { link: link.name.clone(), route }, State::Present)));
     }
     states
 }
