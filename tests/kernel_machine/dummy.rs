@@ -2,7 +2,7 @@
 
 use selvedge::machine::Machine;
 use selvedge::machine::real::RealMachine;
-use selvedge::state::State;
+use selvedge::state::{Object, State};
 
 use crate::Test;
 use crate::oracle::{address, addresses, ip, is_up, link, mode, mtu, observe, own_network, perform, up};
@@ -10,6 +10,7 @@ use crate::oracle::{address, addresses, ip, is_up, link, mode, mtu, observe, own
 pub(crate) const TESTS: &[Test] = &[
     ("addresses_come_and_go", addresses_come_and_go),
     ("removing_a_primary_keeps_its_secondaries", removing_a_primary_keeps_its_secondaries),
+    ("a_route_is_put_back_as_it_was", a_route_is_put_back_as_it_was),
     ("mtu_and_up_are_set", mtu_and_up_are_set),
     ("a_refusal_carries_the_kernels_words", a_refusal_carries_the_kernels_words),
     ("an_observation_agrees_with_ip", an_observation_agrees_with_ip),
@@ -54,6 +55,51 @@ fn removing_a_primary_keeps_its_secondaries() {
     assert!(addresses("d1").is_empty());
     perform(&mut machine, &address("d0", "10.0.0.1/16"), State::Absent).unwrap();
     assert_eq!(addresses("d0"), ["10.0.0.2/16", "10.0.0.3/16", "10.9.0.1/16"]);
+}
+
+/// Routes as ip has them, in all tables but the kernel's own.
+fn routes() -> Vec<String> {
+    let all = |family: &str| ip(&format!("-N {family} route show table all dev d0"));
+    let text = all("-4") + &all("-6");
+    let mut routes: Vec<String> =
+        text.lines().filter(|line| !line.contains("proto 2")).map(|line| line.trim().to_owned()).collect();
+    routes.sort();
+    routes
+}
+
+fn a_route_is_put_back_as_it_was() {
+    let mut machine = dummy();
+    ip("link set d0 up");
+    ip("address add 10.0.0.1/16 dev d0");
+    ip("address add 10.0.0.2/16 dev d0");
+    ip("address add 2001:db8::1/64 dev d0 nodad");
+    for route in [
+        "10.77.0.0/16 via 10.0.0.9",
+        "10.78.0.0/16 via 10.0.0.9 table 1000 metric 7 proto 186 src 10.0.0.2",
+        "10.79.0.0/16 scope link",
+        "192.0.2.0/24 via 203.0.113.1 onlink",
+        "default via 10.0.0.254 metric 900",
+        "2001:db8:7::/48 via 2001:db8::9 metric 2048",
+        "default via 2001:db8::fe table 101 proto 4",
+    ] {
+        ip(&format!("route add {route} dev d0"));
+    }
+    let before = routes();
+    assert_eq!(before.len(), 7, "{before:#?}");
+    let seen = machine.observe(&[address("d0", "10.0.0.1/16")]).unwrap();
+    let found: Vec<Object> =
+        seen.states.0.keys().filter(|object| matches!(object, Object::Route { .. })).cloned().collect();
+    assert_eq!(found.len(), 7, "{found:#?}");
+    ip("-4 route flush table all proto 3 dev d0");
+    ip("-4 route flush table all proto 186 dev d0");
+    ip("-6 route flush table all proto 3 dev d0");
+    ip("-6 route flush table all proto 4 dev d0");
+    assert!(routes().is_empty(), "{:#?}", routes());
+    for object in &found {
+        perform(&mut machine, object, State::Present).unwrap();
+        perform(&mut machine, object, State::Present).unwrap();
+    }
+    assert_eq!(routes(), before);
 }
 
 fn mtu_and_up_are_set() {

@@ -1,10 +1,33 @@
 //! What the spec no longer names goes, and a fabric is never left without a manager.
 
 use crate::lab_support::{ok, selvedge, spec, ssh, until};
-use crate::{Claim, UNIT, applied, lab_spec, on, until_active};
+use crate::{Claim, UNIT, applied, in_sync, lab_spec, on, until_active};
 
-pub(crate) const CLAIMS: &[Claim] =
-    &[("a_standby_leaves", standby_leaves), ("the_only_manager_stays", only_manager_stays)];
+pub(crate) const CLAIMS: &[Claim] = &[
+    ("what_others_put_on_the_link_stays", others_stay),
+    ("a_standby_leaves", standby_leaves),
+    ("the_only_manager_stays", only_manager_stays),
+];
+
+/// networkd drops what it does not know of when the link's file changes.
+fn others_stay() {
+    applied();
+    let routes =
+        "ip -4 -N route show table all dev ib0 | grep '^10\\.7'; ip -o -4 addr show ib0 | grep -o '10.9.9.9/24'";
+    ok("node02", "ip addr add 10.9.9.9/24 dev ib0; ip route add 10.77.0.0/16 via 10.0.0.1 dev ib0");
+    ok("node02", "ip route add 10.78.0.0/16 via 10.0.0.1 dev ib0 table 100 metric 7 proto 186");
+    let before = ok("node02", routes);
+    assert_eq!(before.lines().count(), 3, "{before}");
+    let smaller = spec("smaller", &[("mtu = \"max\"", "mtu = 32000")]);
+    on("plan", &smaller, "node02").exits(2).says("ib0 also has 10.9.9.9/24");
+    on("apply", &smaller, "node02").exits(0).says("it was there before");
+    assert_eq!(ok("node02", routes), before);
+    in_sync(&smaller, "node02");
+    selvedge(&["rollback", "--node", "node02"]).exits(0);
+    assert_eq!(ok("node02", routes), before);
+    in_sync(&lab_spec(), "node02");
+    ok("node02", "ip addr del 10.9.9.9/24 dev ib0; ip route del 10.77.0.0/16; ip route del 10.78.0.0/16 table 100");
+}
 
 fn standby_leaves() {
     applied();

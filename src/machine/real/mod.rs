@@ -124,7 +124,11 @@ impl Machine for RealMachine {
         };
         let performed = match &change.object {
             Object::Reload { system } => reload::perform(live, system),
-            Object::Module { name } => modules::perform(name, &change.after),
+            Object::Module { name } if change.removes() => modules::perform(name, &change.after),
+            Object::Module { name } => reload::and_await_links(live, |_| modules::perform(name, &change.after)),
+            object @ Object::Interface { .. } => {
+                reload::and_await_links(live, |live| live.netlink()?.perform(object, &change.after))
+            }
             Object::Unit { name } if !early::has_bus() => early::perform(name, &change.after),
             Object::Unit { name } => {
                 live.bus().and_then(|bus| systemd::perform(bus, name, &change.before, &change.after))

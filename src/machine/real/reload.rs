@@ -45,6 +45,37 @@ pub(super) fn perform(live: &mut Live, system: &ConfigSystem) -> Result<(), Mach
     }
 }
 
+/// Does what can make links appear, and waits until networkd is done with those: it configures a new link by itself,
+/// and would drop what is put on it before that.
+///
+/// Best effort: what matters of it is read back.
+pub(super) fn and_await_links(
+    live: &mut Live,
+    act: impl FnOnce(&mut Live) -> Result<(), MachineError>,
+) -> Result<(), MachineError> {
+    if !systemd::is_running() || !early::has_bus() {
+        return act(live);
+    }
+    let on_their_way = |live: &mut Live| {
+        let bus = live.bus().ok()?;
+        bus.runtime.block_on(async {
+            let runs = bus.is_running(NETWORKD).await.is_ok_and(|runs| runs);
+            if runs { links_on_their_way(bus).await.ok() } else { None }
+        })
+    };
+    let before = on_their_way(live);
+    act(live)?;
+    if let (Some(before), Ok(bus)) = (before, live.bus()) {
+        let settled = bus.runtime.block_on(async {
+            let mut changes = bus.signals(NETWORKD, PROPERTIES, "PropertiesChanged").await?;
+            let waiting = links_on_their_way(bus).await?.difference(&before).cloned().collect();
+            settle(waiting, &mut changes).await
+        });
+        drop(settled);
+    }
+    Ok(())
+}
+
 fn networkd(bus: &Bus) -> Result<(), MachineError> {
     bus.runtime.block_on(async {
         if !bus.is_running(NETWORKD).await? {
