@@ -8,6 +8,7 @@ use strsim::jaro_winkler;
 use thiserror::Error;
 
 use crate::addressing::{self, AddressError};
+use crate::count::counted;
 use crate::intent::{Intent, ManagerRole, Origin, PortIntent, Sourced};
 use crate::name::{HostName, Label};
 use crate::spec::{ConfigChoice, DeviceSelector, Fabric, ModeChoice, MtuChoice, Network, NodeGroup, Port, Spec};
@@ -19,7 +20,7 @@ const LIKENESS: f64 = 0.8;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CompileError {
     /// No group has the host.
-    #[error("the spec has no host `{host}`: it has {count} host{}{}", if *.count == 1 { "" } else { "s" }, near_text(near))]
+    #[error("the spec has no host `{host}`: it has {}{}", counted(*.count, "host"), near_text(near))]
     UnknownHost {
         /// The name that was asked for.
         host: HostName,

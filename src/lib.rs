@@ -4,6 +4,7 @@ pub mod addressing;
 pub mod apply;
 pub mod cli;
 pub mod compile;
+pub mod count;
 pub mod exit;
 pub mod facts;
 pub mod hostlist;

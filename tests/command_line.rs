@@ -238,3 +238,30 @@ fn a_node_that_is_not_reached_is_code_1_with_its_report() {
     ends(&output, 1, &format!("cannot read the ssh configuration {missing}: No such file or directory"));
     assert!(!String::from_utf8_lossy(&output.stderr).contains("no selvedge in its PATH"));
 }
+
+#[test]
+fn a_host_outside_the_spec_is_told_how_to_go_on() {
+    let place = Place::new();
+    let spec = place.at("spec.toml").display().to_string();
+    let text = SPEC.replace("node[01-02]", "elsewhere[01-02]");
+    fs::write(&spec, text).unwrap();
+    for command in ["plan", "drift", "show", "render"] {
+        ends(&run(&[command, &spec]), 1, "it has 2 hosts; give --node NAME");
+    }
+    ends(&run(&["sm", "status", &spec]), 1, "it has 2 hosts; run this on a host of the spec, or name a port");
+    let other = run(&["plan", &spec, "--node", "elsewhere03", "--root", &place.at("img").display().to_string()]);
+    assert!(!String::from_utf8_lossy(&other.stderr).contains("--node"), "{other:?}");
+}
+
+#[test]
+fn sm_status_takes_only_what_it_can_do() {
+    for option in [&["--node", "node01"][..], &["--sudo"], &["--ssh-config", "f"], &["--program", "/x"]] {
+        ends(&run(&[&["sm", "status", "examples/lab.toml"][..], option].concat()), 64, "unexpected argument");
+    }
+}
+
+#[test]
+fn one_of_a_kind_is_singular() {
+    let place = Place::new();
+    ends(&run(&["check", &place.at("spec.toml").display().to_string()]), 0, "2 hosts, 0 networks, 1 fabric\n");
+}

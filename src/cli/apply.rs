@@ -40,7 +40,7 @@ fn report(args: &OnNode, report: PlanReport, tense: Tense) -> Outcome {
 fn planned(args: &OnNode) -> Result<PlanReport, Stop> {
     let spec = read_spec(&args.spec.path)?;
     match place(args)? {
-        Place::Session(mut session, host) => Ok(session.plan(&spec, &host)?),
+        Place::Session(mut session, host) => session.plan(&spec, &host).map_err(|error| args.reach.stop(error)),
         Place::There(host) => {
             let mut remote = reach(&spec, &host, &args.reach)?;
             let request = Request::Plan { spec, node: host };
@@ -61,7 +61,8 @@ pub(super) fn apply(args: &Apply) -> Outcome {
     };
     let applied = match place(on)? {
         Place::Session(mut session, host) => {
-            session.apply(&spec, &host, args.confirm.map(Duration::from_secs), &mut watch)?
+            let confirm = args.confirm.map(Duration::from_secs);
+            session.apply(&spec, &host, confirm, &mut watch).map_err(|error| on.reach.stop(error))?
         }
         Place::There(host) => {
             let mut remote = reach(&spec, &host, &on.reach)?;

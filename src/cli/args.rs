@@ -233,7 +233,7 @@ pub(crate) struct Sm {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SmCommand {
-    /// Each manager's node, port, priority and state, as the fabric has it
+    /// Each manager's node, port, priority and state, asked through a port of this host
     Status(SmStatus),
 }
 
@@ -241,8 +241,6 @@ pub(crate) enum SmCommand {
 pub(crate) struct SmStatus {
     #[command(flatten)]
     pub(crate) spec: Spec,
-    #[command(flatten)]
-    pub(crate) reach: Reach,
     /// The fabric; all InfiniBand fabrics of the spec without it
     #[arg(long, value_name = "NAME")]
     pub(crate) fabric: Option<crate::name::Label>,

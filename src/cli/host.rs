@@ -5,17 +5,21 @@ use std::path::Path;
 
 use super::args::{BySsh, Reach};
 use super::{Outcome, Stop, exit, look};
+use crate::compile::CompileError;
 use crate::name::HostName;
 use crate::node::remote::{CallError, Remote, Ssh};
-use crate::node::{Session, SpecText, serve};
+use crate::node::{Session, SessionError, SpecText, serve};
 use crate::spec::Spec;
 
-/// This host's name, as the kernel has it.
-pub(super) fn this() -> Result<HostName, Stop> {
+/// What to do on a host that the spec does not have.
+const GIVE_NODE: &str = "give --node NAME";
+
+/// This host's name, as the kernel has it; `otherwise` is what to do where it is none.
+pub(super) fn this(otherwise: &str) -> Result<HostName, Stop> {
     let name =
         nix::unistd::gethostname().map_err(|error| Stop::failed(format!("cannot read the host name: {error}")))?;
     let name = name.to_string_lossy();
-    name.parse().map_err(|error| Stop::failed(format!("this host's name cannot be used: {error}; give --node")))
+    name.parse().map_err(|error| Stop::failed(format!("this host's name cannot be used: {error}; {otherwise}")))
 }
 
 /// Whether `name` is this host: the whole name, or its first label when either is not qualified.
@@ -38,14 +42,21 @@ impl Reach {
     pub(super) fn target(&self) -> Target {
         match &self.node {
             None => Target::Here,
-            Some(node) if this().is_ok_and(|this| is_this(node, &this)) => Target::Here,
+            Some(node) if this(GIVE_NODE).is_ok_and(|this| is_this(node, &this)) => Target::Here,
             Some(node) => Target::There(node.clone()),
         }
     }
 
     /// The node's name in a spec. This host's own is asked for only when none is given.
     pub(super) fn name(&self) -> Result<HostName, Stop> {
-        self.node.clone().map_or_else(this, Ok)
+        self.node.clone().map_or_else(|| this(GIVE_NODE), Ok)
+    }
+
+    /// Why it could not be done there; with what to do where this host is not in the spec.
+    pub(super) fn stop(&self, error: SessionError) -> Stop {
+        let unknown = matches!(error, SessionError::Compile(CompileError::UnknownHost { .. }));
+        let stop = Stop::from(error);
+        if unknown && self.node.is_none() { stop.with(GIVE_NODE) } else { stop }
     }
 }
 

@@ -12,6 +12,7 @@ use super::host::{MOST_FACTS_BYTES, Target, connect, load, read_file, read_spec}
 use super::shown::{Rendered, Shown};
 use super::{Outcome, Stop, exit, look, print, write_out};
 use crate::compile::compile;
+use crate::count::counted;
 use crate::facts::Facts;
 use crate::machine::Machine;
 use crate::machine::real::RealMachine;
@@ -46,7 +47,8 @@ pub(super) fn check(args: &Check) -> Outcome {
 
 fn summary(spec: &Spec) -> String {
     let hosts: usize = spec.nodes.iter().map(|group| group.hosts.count()).sum();
-    format!("{} hosts, {} networks, {} fabrics", hosts, spec.networks.len(), spec.fabrics.len())
+    let (networks, fabrics) = (counted(spec.networks.len(), "network"), counted(spec.fabrics.len(), "fabric"));
+    format!("{}, {networks}, {fabrics}", counted(hosts, "host"))
 }
 
 pub(super) fn facts(args: &Reach) -> Outcome {
@@ -107,7 +109,7 @@ fn write_below(folder: &Path, desired: &Desired) -> Result<(), Stop> {
 fn desired(args: &Offline) -> Result<(HostName, Desired), Stop> {
     let spec = load(&read_spec(&args.spec.path)?)?;
     let host = args.reach.name()?;
-    let intent = compile(&spec, &host).map_err(|error| Stop::failed(error.to_string()))?;
+    let intent = compile(&spec, &host).map_err(|error| args.reach.stop(error.into()))?;
     let facts = match &args.facts {
         Some(path) => read_facts(path)?,
         None => facts_of(&args.reach, Some(&spec))?,

@@ -1,10 +1,11 @@
 //! sm status: the subnet managers as the fabric itself has them.
 
 use super::args::{Sm, SmCommand, SmStatus};
-use super::host::{Target, load, read_spec};
+use super::host::{load, read_spec, this};
 use super::{Outcome, Stop, exit, print};
+use crate::compile::CompileError;
 use crate::name::{DeviceName, Label};
-use crate::node::Session;
+use crate::node::{Session, SessionError};
 use crate::rdma::Transport;
 use crate::sm::report::StatusReport;
 use crate::spec::Spec;
@@ -17,16 +18,11 @@ pub(super) fn run(args: &Sm) -> Outcome {
 fn status(args: &SmStatus) -> Outcome {
     let spec = load(&read_spec(&args.spec.path)?)?;
     let fabrics = fabrics(&spec, args.fabric.as_ref())?;
-    let Target::Here = args.reach.target() else {
-        return Err(Stop::failed(
-            "`sm status` asks through a port of this host; run it on a host of the fabric, over ssh",
-        ));
-    };
     let mut reports = Vec::new();
     for fabric in fabrics {
         let (device, port) = match &args.device {
             Some(text) => parse_device(text)?,
-            None => Session::live().port_on(&spec, &args.reach.name()?, &fabric)?,
+            None => port_here(&spec, &fabric)?,
         };
         let report = crate::sm::ask(&spec, &fabric, &device, port)
             .map_err(|error| Stop::failed(exit::causes(&error).join(": ")))?;
@@ -34,6 +30,17 @@ fn status(args: &SmStatus) -> Outcome {
     }
     print(args.report.format, &reports, || reports.iter().map(StatusReport::to_text).collect::<Vec<_>>().join("\n"))?;
     Ok(reports.iter().map(StatusReport::exit_code).max().unwrap_or(exit::OK))
+}
+
+/// The port of this host by the spec.
+fn port_here(spec: &Spec, fabric: &Label) -> Result<(DeviceName, u8), Stop> {
+    const OTHERWISE: &str = "run this on a host of the spec, or name a port of this one with --device";
+    let host = this(OTHERWISE)?;
+    Session::live().port_on(spec, &host, fabric).map_err(|error| {
+        let unknown = matches!(error, SessionError::Compile(CompileError::UnknownHost { .. }));
+        let stop = Stop::from(error);
+        if unknown { stop.with(OTHERWISE) } else { stop }
+    })
 }
 
 fn fabrics(spec: &Spec, asked: Option<&Label>) -> Result<Vec<Label>, Stop> {

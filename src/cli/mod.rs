@@ -30,6 +30,11 @@ impl Stop {
         Self { message: message.into(), code: exit::FAILED }
     }
 
+    /// The same, with what to do.
+    fn with(self, next: &str) -> Self {
+        Self { message: format!("{}; {next}", self.message), ..self }
+    }
+
     /// The same, for a report that could not be written of something that is done.
     fn after(self, done: &str) -> Self {
         Self { message: format!("{done}; only the report of it could not be written: {}", self.message), ..self }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::count::counted;
 use crate::node::PlanReport;
 use crate::state::{Change, Object, State};
 
@@ -21,14 +22,13 @@ pub(super) fn plan(report: &PlanReport, tense: Tense) -> String {
     let mut out = String::new();
     let node = &report.node;
     let count = report.changes.len();
-    let s = if count == 1 { "" } else { "s" };
     let _ = match (count, tense) {
         (0, Tense::Past) if report.undid_earlier => writeln!(out, "{node}: in sync after an earlier apply was undone"),
         (0, Tense::Past) => writeln!(out, "{node}: in sync, nothing was changed"),
         (0, _) => writeln!(out, "{node}: in sync, nothing differs"),
-        (_, Tense::Future) => writeln!(out, "{node}: {count} change{s} to make, in this order"),
-        (_, Tense::Present) => writeln!(out, "{node}: {count} difference{s} from the spec"),
-        (_, Tense::Past) => writeln!(out, "{node}: {count} change{s} made, each read back"),
+        (_, Tense::Future) => writeln!(out, "{node}: {} to make, in this order", counted(count, "change")),
+        (_, Tense::Present) => writeln!(out, "{node}: {} from the spec", counted(count, "difference")),
+        (_, Tense::Past) => writeln!(out, "{node}: {} made, each read back", counted(count, "change")),
     };
     let width = width(report.changes.iter().map(|row| &row.change));
     for row in &report.changes {
@@ -43,8 +43,8 @@ pub(super) fn plan(report: &PlanReport, tense: Tense) -> String {
     }
     let news = report.changes.iter().filter(|row| row.diff.is_some() && row.change.before == State::Absent).count();
     if news > 0 {
-        let s = if news == 1 { "" } else { "s" };
-        let _ = writeln!(out, "  the text of the {news} new file{s}: `selvedge render` with the same arguments");
+        let news = counted(news, "new file");
+        let _ = writeln!(out, "  the text of the {news}: `selvedge render` with the same arguments");
     }
     for deferred in &report.deferred {
         let _ = writeln!(out, "  later: {}; waits until {}", deferred.what, deferred.until);

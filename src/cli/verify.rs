@@ -20,7 +20,7 @@ pub(super) fn verify(args: &Verify) -> Outcome {
     let spec = load(&text)?;
     let hosts = hosts(&spec, &args.node)?;
     let ssh = args.by.ssh();
-    let here = this().ok();
+    let here = this("").ok();
     let connect = |host: &HostName| match &here {
         Some(here) if is_this(host, here) => Remote::here(host),
         _ => connect(host, Some(&spec), &ssh),
@@ -84,6 +84,7 @@ mod tests {
         Report {
             cluster: "test".parse().unwrap(),
             thresholds: vec![],
+            notes: vec![],
             verdict: checks.iter().map(|check| check.verdict).max().unwrap(),
             nodes: vec![crate::verify::NodeChecks { node: node.clone(), checks, ports: vec![] }],
             fabrics: vec![],

@@ -8,6 +8,7 @@ use crate::apply::recover::UndoError;
 use crate::apply::store::StoreError;
 use crate::apply::{ApplyError, Rollback};
 use crate::compile::CompileError;
+use crate::count::counted;
 use crate::exit;
 use crate::facts::FactsError;
 use crate::machine::MachineError;
@@ -19,7 +20,7 @@ use crate::spec::{Faults, Look};
 #[derive(Debug, Error)]
 pub enum SessionError {
     /// The spec has faults.
-    #[error("the spec has {} fault(s)", .0.faults.len())]
+    #[error("the spec has {}", counted(.0.faults.len(), "fault"))]
     Spec(Faults),
     /// The spec asks nothing of this host.
     #[error(transparent)]

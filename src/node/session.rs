@@ -28,7 +28,7 @@ use crate::plan::{Desired, refused};
 use crate::resolve::{ResolveFaults, resolve, select, strangers};
 use crate::spec::{self, Checked, Faults, Spec};
 use crate::state::{Change, Owned};
-use crate::verify::{Check, NodeChecks, checks, memlock};
+use crate::verify::{Check, NodeChecks, checks, memlock, ports};
 
 /// Where the journals are.
 const STORE: &str = "var/lib/selvedge";
@@ -216,8 +216,16 @@ impl Session {
         });
         let observed = self.machine.observe(&desired.scope(&Owned::default()))?;
         checks.extend(checks::in_effect(&desired, &observed.states));
+        for role in &intent.managers {
+            if let Some((unit, port)) = ports::held(&self.root, role, &intent, &facts) {
+                checks::held_port(&mut checks, &unit, &port);
+            }
+        }
         checks.extend(memlock::of_job_starters(&self.root).iter().map(checks::memlock));
-        let ports = checks::ports(&intent, &facts, &observed.states);
+        let mut ports = checks::ports(&intent, &facts, &observed.states);
+        for port in &mut ports {
+            port.hardware_address = ports::hardware_address(&self.root, &port.interface);
+        }
         Ok(NodeChecks { node: intent.host, checks, ports })
     }
 

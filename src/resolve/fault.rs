@@ -4,6 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::count::counted;
 use crate::intent::Origin;
 use crate::name::{DeviceName, HostName, IfName, Label};
 use crate::rdma::{Guid, IpoibMode, Transport};
@@ -24,8 +25,7 @@ pub struct ResolveFaults {
 /// One line for each fault, and a `help:` line under it.
 impl fmt::Display for ResolveFaults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = self.faults.len();
-        write!(f, "{} cannot be made as the spec asks: {count} fault{}", self.host, if count == 1 { "" } else { "s" })?;
+        write!(f, "{} cannot be made as the spec asks: {}", self.host, counted(self.faults.len(), "fault"))?;
         for fault in &self.faults {
             write!(f, "\n\n{fault}")?;
             for help in fault.help() {

@@ -9,6 +9,7 @@ mod condition;
 pub mod config;
 pub mod document;
 pub mod election;
+pub mod finding;
 pub mod mad;
 pub mod mads;
 pub mod report;

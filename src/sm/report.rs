@@ -8,9 +8,11 @@ use std::fmt::Write;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::mad::NodeType;
 use super::mads::path_text;
 use super::seen::{Expected, Reading, Says, Seen, SeenPort};
 use super::verdict::{Finding, Problem, Severity};
+use crate::count::counted;
 
 /// The report, as JSON has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -23,7 +25,7 @@ pub struct StatusReport {
     pub managers: Vec<ManagerRow>,
     /// What is wrong, the worst first.
     pub findings: Vec<FindingRow>,
-    /// `managed`, `no-master`, `two-masters` or `unreachable`.
+    /// `managed`, `no-master`, `two-masters`, `foreign-master`, `primary-not-master` or `unreachable`.
     pub verdict: &'static str,
     /// How much of the fabric was looked at.
     pub looked_at: LookedAt,
@@ -70,7 +72,7 @@ pub struct ManagerRow {
 /// A finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FindingRow {
-    /// `bad` or `warning`.
+    /// `fail` or `warning`, as verify has it.
     pub severity: &'static str,
     /// A stable name, such as `no-master`.
     pub problem: String,
@@ -87,8 +89,10 @@ pub struct FindingRow {
 pub struct LookedAt {
     /// Switches.
     pub switches: usize,
-    /// End ports.
+    /// End ports, with port 0 of each switch.
     pub ports: usize,
+    /// Those of hosts and routers.
+    pub host_ports: usize,
     /// Questions asked.
     pub questions: usize,
     /// Whether that was all of it.
@@ -115,14 +119,15 @@ impl StatusReport {
             looked_at: LookedAt {
                 switches: seen.coverage.switches,
                 ports: seen.ports.len(),
+                host_ports: seen.ports.iter().filter(|port| port.node_type != NodeType::Switch).count(),
                 questions: seen.coverage.questions,
                 complete: seen.coverage.is_complete(),
             },
         }
     }
 
-    /// 3 when the fabric has no master or two, or can't be seen from here; 2
-    /// when it differs from the spec; else 0.
+    /// 3 when the fabric has no master, two, or for good another than the spec's,
+    /// or can't be seen from here; 2 when it differs from the spec; else 0.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         if self.verdict != "managed" {
@@ -148,17 +153,24 @@ impl StatusReport {
             text.push_str(row.join("  ").trim_end());
             text.push('\n');
         }
+        if self.managers.iter().any(|manager| manager.act_count.is_some()) {
+            text.push_str("ACTIVITY: management packets that it sent (+ those while it was looked at)\n");
+        }
         for finding in &self.findings {
             let FindingRow { severity, problem, object: _, message, next } = finding;
+            let mark = if *severity == "fail" { "FAIL" } else { "warn" };
             // Writing to a string does not fail.
-            let _ = write!(text, "\n{severity} [{problem}]: {message}\n  next: {next}\n");
+            let _ = write!(text, "\n{mark} [{problem}]: {message}\n  next: {next}\n");
         }
-        let LookedAt { switches, ports, questions, complete } = &self.looked_at;
+        let LookedAt { switches, ports: _, host_ports, questions, complete } = &self.looked_at;
         let all = if *complete { "all of it" } else { "not all of it" };
         let _ = writeln!(
             text,
-            "\n{}: {switches} switches and {ports} end ports looked at, {all}, with {questions} questions",
-            self.verdict
+            "\n{}: {} and {} looked at, {all}, with {}",
+            self.verdict,
+            counted(*switches, "switch"),
+            counted(*host_ports, "host port"),
+            counted(*questions, "question")
         );
         text
     }
@@ -170,6 +182,8 @@ fn verdict(findings: &[Finding]) -> &'static str {
         None => "managed",
         Some(Problem::NoMaster) => "no-master",
         Some(Problem::TwoMasters) => "two-masters",
+        Some(Problem::ForeignMaster) => "foreign-master",
+        Some(Problem::PrimaryNotMaster) => "primary-not-master",
         Some(_) => "unreachable",
     }
 }
@@ -232,7 +246,7 @@ fn finding_row(finding: &Finding) -> FindingRow {
     let Finding { severity, problem, object, message, next } = finding;
     FindingRow {
         severity: match severity {
-            Severity::Bad => "bad",
+            Severity::Bad => "fail",
             Severity::Warning => "warning",
         },
         problem: problem.as_str().to_owned(),

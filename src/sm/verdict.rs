@@ -4,96 +4,11 @@
 //! with the object it is about and the next step. No I/O, and no guess: what
 //! was not looked at is said to be unknown.
 
+use super::election::Priority;
+pub use super::finding::{Finding, Problem, Severity};
 use super::mad::{PhysicalState, PortState, SmState};
 use super::mads::path_text;
-use super::seen::{Coverage, CutShort, Expected, ExpectedManager, Says, Seen, SeenPort};
-
-/// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// The fabric is not managed, or managed twice.
-    Bad,
-    /// It is managed, and not as the spec says.
-    Warning,
-}
-
-/// What is wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Problem {
-    /// The port that asks has no link.
-    LocalPortDown,
-    /// Nobody says that it is master.
-    NoMaster,
-    /// More than one says so.
-    TwoMasters,
-    /// A manager that the spec does not name.
-    UnknownManager,
-    /// Two managers with one priority: the lower GUID wins.
-    EqualPriorities,
-    /// Another manager of the spec than the primary is master.
-    PrimaryNotMaster,
-    /// No manager runs on the port of one of the spec.
-    ManagerMissing,
-    /// The port of a manager of the spec is not on the fabric.
-    PortMissing,
-    /// A manager is there, claims its place, and does not answer.
-    ManagerSilent,
-    /// A standby is in another state than standby.
-    NotStandby,
-    /// A manager has another priority than the spec gives it.
-    WrongPriority,
-    /// Ports were told of a master that is not the one.
-    StaleMasterLid,
-    /// A part of the fabric was not looked at.
-    WalkIncomplete,
-}
-
-impl Problem {
-    /// The stable name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::LocalPortDown => "local-port-down",
-            Self::NoMaster => "no-master",
-            Self::TwoMasters => "two-masters",
-            Self::UnknownManager => "unknown-manager",
-            Self::EqualPriorities => "equal-priorities",
-            Self::PrimaryNotMaster => "primary-not-master",
-            Self::ManagerMissing => "manager-missing",
-            Self::PortMissing => "port-missing",
-            Self::ManagerSilent => "manager-silent",
-            Self::NotStandby => "not-standby",
-            Self::WrongPriority => "wrong-priority",
-            Self::StaleMasterLid => "stale-master-lid",
-            Self::WalkIncomplete => "walk-incomplete",
-        }
-    }
-}
-
-/// One thing that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// How bad it is.
-    pub severity: Severity,
-    /// What it is.
-    pub problem: Problem,
-    /// The object: a host, a port, a fabric.
-    pub object: String,
-    /// One sentence on what was seen.
-    pub message: String,
-    /// What to do next.
-    pub next: String,
-}
-
-impl Finding {
-    fn bad(problem: Problem, object: impl Into<String>, message: String, next: String) -> Self {
-        Self { severity: Severity::Bad, problem, object: object.into(), message, next }
-    }
-
-    fn warning(problem: Problem, object: impl Into<String>, message: String, next: String) -> Self {
-        Self { severity: Severity::Warning, problem, object: object.into(), message, next }
-    }
-}
+use super::seen::{Coverage, CutShort, Expected, ExpectedManager, Reading, Says, Seen, SeenPort};
 
 /// All that is wrong, the worst first; empty when the fabric is as the spec says.
 #[must_use]
@@ -150,7 +65,7 @@ fn masters(seen: &Seen, expected: &Expected) -> Option<Finding> {
     let masters: Vec<&SeenPort> = seen.masters().collect();
     let fabric = format!("fabric {}", expected.fabric);
     match masters.as_slice() {
-        [_] => None,
+        [master] => foreign_master(seen, expected, master),
         [] => {
             let told = match seen.local.master_sm_lid {
                 0 => "the local port was never told of one".to_owned(),
@@ -178,67 +93,96 @@ fn masters(seen: &Seen, expected: &Expected) -> Option<Finding> {
     }
 }
 
-fn of_the_spec(seen: &Seen, expected: &Expected, place: usize, manager: &ExpectedManager) -> Option<Finding> {
+/// The one master is nobody of the spec. A spec without managers leaves them to others.
+fn foreign_master(seen: &Seen, expected: &Expected, master: &SeenPort) -> Option<Finding> {
+    let primary = expected.managers.first()?;
+    if is_of_the_spec(seen, expected, master) {
+        return None;
+    }
+    let (host, name) = (&primary.host, name_port(master));
+    let reading = |port: &SeenPort| port.reading().map(|reading| reading.priority);
+    let (Some(theirs), ours) = (reading(master), seen.port_of(primary).and_then(reading)) else { return None };
+    let message = format!(
+        "{name}, priority {theirs}, is master, and the spec does not name it; its directed route from here is {}",
+        path_text(&master.path)
+    );
+    let why = match ours {
+        Some(ours) if ours < theirs => {
+            format!("the primary {host} with priority {ours} never takes over from {theirs}: ")
+        }
+        Some(ours) if ours == theirs => format!("the primary {host} has the same priority, and the lower GUID wins: "),
+        _ => String::new(),
+    };
+    let mut next =
+        format!("{why}stop the subnet manager on {name}, or add its host to the fabric's subnet-manager table");
+    if expected.managers.iter().any(|manager| seen.port_of(manager).is_none()) {
+        next.push_str(
+            "; if it is a host of the spec, its node description does not say so: see `selvedge facts` there",
+        );
+    }
+    Some(Finding::bad(Problem::ForeignMaster, name, message, next))
+}
+
+fn of_the_spec(seen: &Seen, expected: &Expected, place: usize, manager: &ExpectedManager) -> Vec<Finding> {
     let host = manager.host.as_str();
     let role = if place == 0 { "primary" } else { "standby" };
     let unit = unit(expected);
+    let warning = |problem, message, next| vec![Finding::warning(problem, host, message, next)];
     let Some(port) = seen.port_of(manager) else {
         // What was not looked at is unknown, not absent.
-        let known = seen.coverage.is_complete();
-        return known.then(|| {
-            let by = manager.guid.map_or_else(
-                || "no port whose node description names it".to_owned(),
-                |g| format!("its port {g} is not there"),
-            );
-            let message = format!("the {role} {host} is not on the fabric: {by}");
-            let next = format!("check that {host} is up and cabled, and `selvedge facts` there");
-            Finding::warning(Problem::PortMissing, host, message, next)
-        });
+        if !seen.coverage.is_complete() {
+            return Vec::new();
+        }
+        let by = manager.guid.map_or_else(
+            || "no port whose node description names it".to_owned(),
+            |g| format!("its port {g} is not there"),
+        );
+        let message = format!("the {role} {host} is not on the fabric: {by}");
+        return warning(
+            Problem::PortMissing,
+            message,
+            format!("check that {host} is up and cabled, and `selvedge facts` there"),
+        );
     };
     match port.says {
-        Says::Nothing => {
-            let message = format!("no subnet manager runs on the {role}, {}", name_port(port));
-            Some(Finding::warning(
-                Problem::ManagerMissing,
-                host,
-                message,
-                format!("on {host}: `systemctl start {unit}`, then `journalctl -u {unit}`"),
-            ))
+        Says::Nothing => warning(
+            Problem::ManagerMissing,
+            format!("no subnet manager runs on the {role}, {}", name_port(port)),
+            format!("on {host}: `systemctl start {unit}`, then `journalctl -u {unit}`"),
+        ),
+        Says::Silence => warning(
+            Problem::ManagerSilent,
+            format!("the subnet manager of the {role}, {}, does not answer", name_port(port)),
+            format!("on {host}: `systemctl status {unit}`; restart it if it hangs"),
+        ),
+        Says::Manager(reading) => {
+            let mut findings = Vec::new();
+            findings.extend(wrong_state(seen, expected, place, host, &reading));
+            if reading.priority != manager.priority {
+                let message = format!(
+                    "the {role} {host} has priority {}, and the spec gives it {}",
+                    reading.priority, manager.priority
+                );
+                let next = format!(
+                    "on {host}: if {unit} is running, `selvedge apply` has it read its priority again; if not, another \
+                     subnet manager holds the port: find it with `pgrep -a opensm`, stop it, then `selvedge apply`"
+                );
+                findings.push(Finding::warning(Problem::WrongPriority, host, message, next));
+            }
+            findings
         }
-        Says::Silence => {
-            let message = format!("the subnet manager of the {role}, {}, does not answer", name_port(port));
-            Some(Finding::warning(
-                Problem::ManagerSilent,
-                host,
-                message,
-                format!("on {host}: `systemctl status {unit}`; restart it if it hangs"),
-            ))
-        }
-        Says::Manager(reading) if reading.priority != manager.priority => {
-            let message = format!(
-                "the {role} {host} has priority {}, and the spec gives it {}",
-                reading.priority, manager.priority
-            );
-            Some(Finding::warning(
-                Problem::WrongPriority,
-                host,
-                message,
-                format!("on {host}: `selvedge apply`, which has {unit} read it again"),
-            ))
-        }
-        Says::Manager(reading) => wrong_state(seen, expected, place, host, reading.state),
     }
 }
 
-fn wrong_state(seen: &Seen, expected: &Expected, place: usize, host: &str, state: SmState) -> Option<Finding> {
+fn wrong_state(
+    seen: &Seen,
+    expected: &Expected,
+    place: usize,
+    host: &str,
+    Reading { state, priority, .. }: &Reading,
+) -> Option<Finding> {
     if place == 0 {
-        let other = seen.masters().next().filter(|_| state != SmState::Master)?;
-        let message = format!("the primary {host} is in state {state}, and {} is master", name_port(other));
-        let next = format!(
-            "a primary takes over within a sweep: ask again; if it stays, `journalctl -u {}` on {host}",
-            unit(expected)
-        );
-        return Some(Finding::warning(Problem::PrimaryNotMaster, host, message, next));
+        return primary_not_master(seen, expected, host, *state, *priority);
     }
     if matches!(state, SmState::Standby | SmState::Master) {
         return None;
@@ -251,18 +195,60 @@ fn wrong_state(seen: &Seen, expected: &Expected, place: usize, host: &str, state
     Some(Finding::warning(Problem::NotStandby, host, message, next.to_owned()))
 }
 
+/// A warning only where waiting mends it: a manager of the spec is master, and the primary's priority is higher.
+fn primary_not_master(
+    seen: &Seen,
+    expected: &Expected,
+    host: &str,
+    state: SmState,
+    priority: Priority,
+) -> Option<Finding> {
+    let other = seen.masters().next().filter(|_| state != SmState::Master)?;
+    // That a stranger is master is told of the stranger.
+    if !is_of_the_spec(seen, expected, other) {
+        return None;
+    }
+    let unit = unit(expected);
+    let theirs = other.reading()?.priority;
+    let message = format!(
+        "the primary {host} is in state {state}, priority {priority}, and {}, priority {theirs}, is master",
+        name_port(other)
+    );
+    let (severity, next) = if state == SmState::NotActive {
+        (Severity::Bad, format!("another manager told it to stay out: `systemctl restart {unit}` on {host}"))
+    } else if priority <= theirs {
+        let next = format!(
+            "priority {priority} does not take over from {theirs}: `selvedge apply` on the managers of fabric {} gives \
+             each its own; where {unit} is not running, stop the other subnet manager (`pgrep -a opensm`) first",
+            expected.fabric
+        );
+        (Severity::Bad, next)
+    } else {
+        let next =
+            format!("a primary takes over within a sweep: ask again; if it stays, `journalctl -u {unit}` on {host}");
+        (Severity::Warning, next)
+    };
+    Some(Finding { severity, problem: Problem::PrimaryNotMaster, object: host.to_owned(), message, next })
+}
+
 fn is_of_the_spec(seen: &Seen, expected: &Expected, port: &SeenPort) -> bool {
     expected.managers.iter().filter_map(|m| seen.port_of(m)).any(|p| p.guid == port.guid)
 }
 
 fn unknown(seen: &Seen, expected: &Expected) -> Vec<Finding> {
+    let mut masters = seen.masters();
+    let only = if let (Some(master), None) = (masters.next(), masters.next()) { Some(master) } else { None };
+    // The one master has a finding of its own, where the spec has managers.
+    let is_told =
+        |port: &SeenPort| !expected.managers.is_empty() && only.is_some_and(|master| master.guid == port.guid);
     let strangers = seen.ports.iter().filter(|p| p.says != Says::Nothing && !is_of_the_spec(seen, expected, p));
     strangers
+        .filter(|port| !is_told(port))
         .map(|port| {
             let state = port.reading().map_or("silent".to_owned(), |r| format!("{}, priority {}", r.state, r.priority));
             let message = format!("the spec does not name the subnet manager on {} ({state})", name_port(port));
             let next = format!(
-                "add its host to the fabric's subnet-manager table, or stop it there; its route from here is {}",
+                "add its host to the fabric's subnet-manager table, or stop it there; its directed route from here is {}",
                 path_text(&port.path)
             );
             Finding::warning(Problem::UnknownManager, name_port(port), message, next)
@@ -278,11 +264,18 @@ fn equal_priorities(seen: &Seen, expected: &Expected) -> Vec<Finding> {
         if running.iter().take(n).any(|(_, p)| p == priority) {
             continue;
         }
-        let equals: Vec<String> = running.iter().filter(|(_, p)| p == priority).map(|(p, _)| name_port(p)).collect();
-        if equals.len() > 1 {
+        let ports: Vec<&SeenPort> = running.iter().filter(|(_, p)| p == priority).map(|(p, _)| *p).collect();
+        if ports.len() > 1 {
+            let equals: Vec<String> = ports.iter().map(|port| name_port(port)).collect();
             let message =
                 format!("{} have one priority, {priority}: the lowest GUID wins, not the spec", equals.join(" and "));
-            let next = format!("`selvedge apply` on the managers of fabric {} gives each its own", expected.fabric);
+            let strangers = ports.iter().filter(|port| !is_of_the_spec(seen, expected, port));
+            let strangers: Vec<String> = strangers.map(|port| name_port(port)).collect();
+            let next = if strangers.is_empty() {
+                format!("`selvedge apply` on the managers of fabric {} gives each its own", expected.fabric)
+            } else {
+                format!("stop what the spec does not name: {}", strangers.join(" and "))
+            };
             findings.push(Finding::warning(Problem::EqualPriorities, name_port(port), message, next));
         }
     }
@@ -322,11 +315,12 @@ fn incomplete(coverage: &Coverage, expected: &Expected) -> Option<Finding> {
         }
         (None, silent) => {
             let some: Vec<&str> = silent.iter().take(5).map(String::as_str).collect();
-            let message = format!(
-                "{} live links lead to a node that does not answer, at the routes {}",
-                silent.len(),
-                some.join(" ")
-            );
+            let links = if silent.len() == 1 {
+                "1 live link leads".to_owned()
+            } else {
+                format!("{} live links lead", silent.len())
+            };
+            let message = format!("{links} to a node that does not answer, at the directed routes {}", some.join(" "));
             (
                 message,
                 "`smpquery -D nodeinfo ROUTE` asks one of them again; a hung HCA needs its host restarted".to_owned(),

@@ -39,6 +39,7 @@ pub fn ports(intent: &Intent, facts: &Facts, observed: &States) -> Vec<CheckedPo
             device: device.name.clone(),
             port: found.number,
             interface,
+            hardware_address: None,
             address: port.address.value.addr(),
             mtu: bytes,
         })
@@ -123,7 +124,7 @@ pub fn managers(report: &StatusReport) -> Vec<Check> {
         return vec![check(format!("fabric {}", report.fabric), true, states.join(", "), "")];
     }
     let of_finding = |finding: &FindingRow| {
-        let verdict = if finding.severity == "bad" { Verdict::Fail } else { Verdict::Warning };
+        let verdict = if finding.severity == "fail" { Verdict::Fail } else { Verdict::Warning };
         check(finding.object.clone(), false, finding.message.clone(), &finding.next).or(verdict)
     };
     report.findings.iter().map(of_finding).collect()
@@ -139,7 +140,7 @@ pub fn in_effect(desired: &Desired, observed: &States) -> Vec<Check> {
         let name = match object {
             Object::File { path } => {
                 if seen != wanted.state {
-                    files_differ.push(path.to_string());
+                    files_differ.push(format!("{path} is {}", file_in_words(&seen)));
                 }
                 continue;
             }
@@ -161,10 +162,31 @@ pub fn in_effect(desired: &Desired, observed: &States) -> Vec<Check> {
     checks
 }
 
+/// A file that is not as rendered.
+fn file_in_words(seen: &State) -> String {
+    match seen {
+        State::File { .. } => "another than rendered".to_owned(),
+        other => other.to_string(),
+    }
+}
+
 fn one_in_effect(name: &str, object: &Object, wanted: &State, seen: &State) -> Check {
     let next = "see `selvedge drift` for what else differs, then `selvedge apply`".to_owned();
     let check = Check::new(name, object.to_string(), seen == wanted, [wanted.to_string(), seen.to_string(), next]);
     if matches!(seen, State::Unknown { .. }) { check.or(Verdict::Skipped) } else { check }
+}
+
+/// A unit that is not running because another manager has its port is not helped by an apply.
+pub fn held_port(checks: &mut [Check], unit: &str, port: &str) {
+    let object = format!("unit {unit}");
+    for check in checks.iter_mut().filter(|check| check.check == "unit" && check.object == object) {
+        if check.verdict == Verdict::Fail {
+            check.next = format!(
+                "a subnet manager that is not selvedge's unit holds {port}: find it with `pgrep -a opensm`, stop it, \
+                 then `selvedge apply`"
+            );
+        }
+    }
 }
 
 /// An MPI or NCCL job registers its buffers as a user, within the limit that its starter passes on.
@@ -177,4 +199,30 @@ pub fn memlock(memlock: &Memlock) -> Check {
     );
     let words = ["unlimited".to_owned(), seen, next];
     Check::new("memlock", memlock.service.clone(), memlock.bytes.is_none(), words).or(Verdict::Warning)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::Digest;
+
+    #[test]
+    fn a_unit_whose_port_is_held_by_another_manager_is_not_helped_by_an_apply() {
+        let unit = |holds| {
+            let words = ["running".to_owned(), "stopped".to_owned(), "`selvedge apply`".to_owned()];
+            let mut checks = [Check::new("unit", "unit selvedge-opensm-compute.service", holds, words)];
+            held_port(&mut checks, "selvedge-opensm-compute.service", "mlx5_0 port 1");
+            checks[0].next.clone()
+        };
+        let next = unit(false);
+        assert!(next.contains("holds mlx5_0 port 1") && next.contains("`pgrep -a opensm`"), "{next}");
+        assert_eq!(unit(true), "");
+    }
+
+    #[test]
+    fn a_file_that_differs_is_said_to_be_absent_or_another() {
+        let other = State::File { digest: Digest::of(b"x"), mode: 0o644 };
+        assert_eq!(file_in_words(&State::Absent), "absent");
+        assert_eq!(file_in_words(&other), "another than rendered");
+    }
 }

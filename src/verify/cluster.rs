@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::Duration;
 
-use super::model::{Check, CheckedPort, FabricReport, NodeChecks, PairReport, Ping, Report, Unreachable, Verdict};
+use super::model::{Check, CheckedPort, NodeChecks, PairReport, Ping, Report, Unreachable, Verdict};
 use super::{judge, managers, pairs};
+use crate::count::counted;
 use crate::name::{HostName, Label};
 use crate::node::SpecText;
 use crate::node::protocol::{Reply, Request};
@@ -48,7 +49,7 @@ pub fn verify(
     connect: Connect<'_>,
     say: Say<'_>,
 ) -> Report {
-    say(&format!("checking {} nodes", hosts.len()));
+    say(&format!("checking {}", counted(hosts.len(), "node")));
     let mut nodes = Vec::new();
     let mut unreachable = Vec::new();
     let checked: Vec<_> = thread::scope(|threads| {
@@ -75,11 +76,17 @@ pub fn verify(
             reports.push(pair(spec, &network, scope, &mut nodes, from, to));
         }
     }
+    let notes = left_out(scope, nodes.len(), reports.len()).into_iter().collect();
     let mut nodes: Vec<NodeChecks> = nodes.into_iter().map(|(checks, _)| checks).collect();
     if !scope.node {
         nodes.iter_mut().for_each(|node| node.checks.clear());
     }
-    finish(spec, nodes, fabrics, reports, unreachable)
+    let thresholds = if scope.perf { thresholds(&spec.verify) } else { Vec::new() };
+    let cluster = spec.cluster.name.clone();
+    let mut report =
+        Report { cluster, thresholds, notes, nodes, fabrics, pairs: reports, unreachable, verdict: Verdict::Pass };
+    report.verdict = worst(&report);
+    report
 }
 
 fn check(host: &HostName, text: &SpecText, connect: Connect<'_>) -> Result<(NodeChecks, Remote), CallError> {
@@ -263,19 +270,26 @@ fn unexpected(answer: &Answer) -> Why {
     Why(format!("a measuring worker answered {answer:?} out of turn"), "install the same selvedge on both".into())
 }
 
-fn finish(
-    spec: &Spec,
-    nodes: Vec<NodeChecks>,
-    fabrics: Vec<FabricReport>,
-    pairs: Vec<PairReport>,
-    unreachable: Vec<Unreachable>,
-) -> Report {
-    let (cluster, verdict) = (spec.cluster.name.clone(), Verdict::Pass);
-    let mut report =
-        Report { cluster, thresholds: thresholds(&spec.verify), nodes, fabrics, pairs, unreachable, verdict };
+fn worst(report: &Report) -> Verdict {
     let worst = report.checks().map(|check| check.verdict).max().unwrap_or(Verdict::Skipped);
-    report.verdict = if report.unreachable.is_empty() { worst } else { Verdict::Fail };
-    report
+    if report.unreachable.is_empty() { worst } else { Verdict::Fail }
+}
+
+/// Says so when what was asked for needs two nodes, and there were none.
+fn left_out(scope: Scope, nodes: usize, pairs: usize) -> Option<String> {
+    let what = match (scope.ping, scope.perf) {
+        (false, false) => return None,
+        (true, false) => "no pings",
+        (false, true) => "no RDMA measurements",
+        (true, true) => "no pings and no RDMA measurements",
+    };
+    match (pairs, nodes) {
+        (1.., _) => None,
+        (0, 0..2) => Some(format!(
+            "{what}: they go between two nodes, and {nodes} could be asked; name more with --node, or see why not"
+        )),
+        (0, _) => Some(format!("{what}: no two of these nodes have an interface in one network")),
+    }
 }
 
 fn thresholds(verify: &Verify) -> Vec<String> {
@@ -287,4 +301,19 @@ fn thresholds(verify: &Verify) -> Vec<String> {
         format!("RDMA WRITE at least {bandwidth} ([verify] min-bandwidth)"),
         format!("RDMA READ typically at most {:?} ([verify] max-latency)", verify.max_latency),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pings_and_measurements_that_were_left_out_are_said() {
+        let scope = |ping, perf| Scope { node: true, sm: false, ping, perf };
+        assert_eq!(left_out(scope(false, false), 1, 0), None);
+        assert_eq!(left_out(scope(true, true), 2, 2), None);
+        let said = left_out(scope(true, false), 1, 0).unwrap();
+        assert!(said.starts_with("no pings: they go between two nodes, and 1 could be asked"), "{said}");
+        assert!(left_out(scope(true, true), 2, 0).unwrap().ends_with("in one network"));
+    }
 }

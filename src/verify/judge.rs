@@ -68,7 +68,7 @@ pub fn ping(
     object: &str,
 ) -> Check {
     let expected = format!("{} bytes, unfragmented, answered", from.1.mtu);
-    let next = if result.answered { String::new() } else { why_no_answer(from, to) };
+    let next = if result.answered { String::new() } else { why_no_answer(result, from, to) };
     Check::new("ping", object, result.answered, [expected, result.said.clone(), next])
 }
 
@@ -95,16 +95,33 @@ fn cause(causes: &Causes, nodes: [&NodeChecks; 2]) -> Option<String> {
     })
 }
 
-fn why_no_answer(from: (&NodeChecks, &CheckedPort), to: (&NodeChecks, &CheckedPort)) -> String {
+fn why_no_answer(result: &PingResult, from: (&NodeChecks, &CheckedPort), to: (&NodeChecks, &CheckedPort)) -> String {
     let nodes = [from.0, to.0];
     // Without a cable nothing else matters; an interface that is wrong is wrong with every manager.
     let (cable, manager) = FABRIC.split_at(1);
     if let Some(cause) = [cable, INTERFACE, manager].into_iter().find_map(|causes| cause(causes, nodes)) {
         return cause;
     }
+    let (here, there) = (&from.0.node, &to.0.node);
+    if let (Some(known), Some(is)) = (&result.neighbour, &to.1.hardware_address)
+        && !is.to_ascii_lowercase().starts_with(&known.to_ascii_lowercase())
+    {
+        return format!(
+            "stale neighbour entry: {here} still has {} at {known}.., and {there} {} is {is}, as after a reboot: verify \
+             again in a minute, or `ip neigh flush dev {}` on {here}",
+            to.1.address, to.1.interface, from.1.interface
+        );
+    }
+    if result.small_answered {
+        return format!(
+            "size: small pings are answered, and those of {} bytes are not; compare the MTU of the switch ports and of \
+             the fabric's multicast groups",
+            from.1.mtu
+        );
+    }
     format!(
         "firewall: interface and subnet manager are as they should be on both ends; look whether {} or {} drops ICMP on {} (`nft list ruleset`), then at the switch",
-        from.0.node, to.0.node, to.1.interface
+        here, there, to.1.interface
     )
 }
 
@@ -130,15 +147,30 @@ mod tests {
             device: "mlx5_0".parse().unwrap(),
             port: 1,
             interface: "ib0".parse().unwrap(),
+            hardware_address: Some("80:00:02:08:fe:80:00:00:00:00:00:00:50:6b:4b:03:00:fa:00:02".into()),
             address: "10.0.0.1".parse().unwrap(),
             mtu: 65520,
         }
     }
 
+    fn silent(neighbour: Option<&str>, small_answered: bool) -> PingResult {
+        let neighbour = neighbour.map(str::to_owned);
+        PingResult { answered: false, small_answered, said: "100% packet loss".into(), neighbour }
+    }
+
+    #[test]
+    fn an_old_neighbour_entry_is_no_firewall() {
+        let node = node(vec![]);
+        let next = |result: PingResult| ping(&result, (&node, &port()), (&node, &port()), "p").next;
+        assert!(next(silent(Some("80:00:02:09:fe:80:00:00:00"), false)).starts_with("stale neighbour entry: node01"));
+        assert!(next(silent(Some("80:00:02:08:FE:80:00:00:00"), false)).starts_with("firewall"));
+        assert!(next(silent(None, true)).starts_with("size: small pings"));
+    }
+
     #[test]
     fn a_failed_ping_leads_to_interface_then_manager_then_firewall() {
         let failed = |name: &str| Check::new(name, "x", false, ["a".into(), "b".into(), "c".into()]);
-        let silent = PingResult { answered: false, said: "100% packet loss".into() };
+        let silent = silent(None, false);
         let next = |checks: Vec<Check>| ping(&silent, (&node(checks), &port()), (&node(vec![]), &port()), "p").next;
         assert!(next(vec![failed("subnet-manager"), failed("mtu")]).starts_with("interface"));
         assert!(next(vec![failed("subnet-manager")]).starts_with("subnet manager"));

@@ -11,6 +11,7 @@ pub mod memlock;
 pub mod model;
 pub mod pairs;
 pub mod ping;
+pub mod ports;
 pub mod rate;
 pub mod text;
 

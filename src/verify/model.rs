@@ -84,6 +84,9 @@ pub struct CheckedPort {
     pub port: u8,
     /// Its network interface.
     pub interface: IfName,
+    /// The interface's hardware address as sysfs has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hardware_address: Option<String>,
     /// Its address in the network.
     pub address: IpAddr,
     /// MTU in effect, bytes.
@@ -108,8 +111,13 @@ pub struct Ping {
 pub struct PingResult {
     /// All answered.
     pub answered: bool,
+    /// Whether a small one was answered before.
+    pub small_answered: bool,
     /// What ping said.
     pub said: String,
+    /// The beginning of the peer's hardware address, as this host has it after pings without an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub neighbour: Option<String>,
 }
 
 /// What was measured from one node to another over one network.
@@ -144,8 +152,11 @@ pub struct FabricReport {
 pub struct Report {
     /// The cluster.
     pub cluster: Label,
-    /// The thresholds that the verdicts use, in words, and where they are from.
+    /// The thresholds that the verdicts use, in words, and where they are from; none where nothing is measured.
     pub thresholds: Vec<String>,
+    /// What else is to be known of the report, such as checks that were left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Node by node.
     pub nodes: Vec<NodeChecks>,
     /// Fabric by fabric.

@@ -148,7 +148,7 @@ fn deaf_port() {
     let found = verify("sm");
     ok("node02", "echo 0 > /sys/module/simhca/parameters/mad_drop");
     // By way of the switch, whose port 2 is node02's.
-    found.exits(0).says("does not answer, at the routes 0,1,2").says("\"warning\"");
+    found.exits(0).says("does not answer, at the directed routes 0,1,2").says("\"warning\"");
     settled();
 }
 

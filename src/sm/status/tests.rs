@@ -140,11 +140,12 @@ fabric compute, asked from node01 mlx5_0 (0x0000000000000101, LID 2, link active
 MANAGER  ROLE     PORT GUID           LID  PRIORITY  STATE        ACTIVITY
 node01   primary  0x0000000000000101  2    14        master       2 (+1)
 node02   standby  0x0000000000000601  22   -         not running  -
+ACTIVITY: management packets that it sent (+ those while it was looked at)
 
-warning [manager-missing]: no subnet manager runs on the standby, node02 mlx5_0 (0x0000000000000601, LID 22)
+warn [manager-missing]: no subnet manager runs on the standby, node02 mlx5_0 (0x0000000000000601, LID 22)
   next: on node02: `systemctl start selvedge-opensm-compute.service`, then `journalctl -u selvedge-opensm-compute.service`
 
-managed: 4 switches and 8 end ports looked at, all of it, with 49 questions
+managed: 4 switches and 4 host ports looked at, all of it, with 49 questions
 "
     );
 }
@@ -159,6 +160,11 @@ fn the_exit_code_follows_the_verdict() {
     };
     let mut fabric = fat_tree(2);
     assert_eq!(code(&mut fabric), (0, "managed".to_owned()));
+    fabric.kill(0, 1);
+    fabric.manage(6, 1, SmState::Master, 15);
+    assert_eq!(code(&mut fabric), (3, "foreign-master".to_owned()));
+    fabric.kill(6, 1);
+    fabric.manage(0, 1, SmState::Master, 14);
     fabric.manage(5, 1, SmState::Master, 13);
     assert_eq!(code(&mut fabric), (3, "two-masters".to_owned()));
     fabric.kill(0, 1);

@@ -95,6 +95,21 @@ fn each_state_of_the_two_managers_has_its_finding() {
         ([runs(MASTER, 14), runs(SmState::NotActive, 13)], vec![warning(Problem::NotStandby, "node02.cluster")]),
         ([runs(MASTER, 14), runs(STANDBY, 3)], vec![warning(Problem::WrongPriority, "node02.cluster")]),
         (
+            [runs(STANDBY, 0), runs(MASTER, 13)],
+            vec![
+                bad(Problem::PrimaryNotMaster, "node01"),
+                warning(Problem::WrongPriority, "node01"),
+                warning(Problem::StaleMasterLid, "node02 mlx5_0 (0x0000000000000102, LID 2)"),
+            ],
+        ),
+        (
+            [runs(SmState::NotActive, 14), runs(MASTER, 13)],
+            vec![
+                bad(Problem::PrimaryNotMaster, "node01"),
+                warning(Problem::StaleMasterLid, "node02 mlx5_0 (0x0000000000000102, LID 2)"),
+            ],
+        ),
+        (
             [runs(STANDBY, 14), runs(MASTER, 13)],
             vec![
                 warning(Problem::PrimaryNotMaster, "node01"),
@@ -118,6 +133,32 @@ fn a_manager_outside_the_spec_is_named() {
         [bad(Problem::TwoMasters, "fabric compute"), warning(Problem::UnknownManager, object)]
     );
     assert!(judge(&second, &expected())[0].next.contains("node03"));
+}
+
+#[test]
+fn a_master_outside_the_spec_is_bad_and_the_next_step_is_there() {
+    let judged = |priority| {
+        let mut fabric = seen([runs(STANDBY, 14), runs(STANDBY, 13), runs(MASTER, priority), NONE]);
+        fabric.ports.iter_mut().for_each(|port| port.master_sm_lid = 3);
+        let findings = judge(&fabric, &expected());
+        assert_eq!((findings[0].severity, findings[0].problem), (Severity::Bad, Problem::ForeignMaster));
+        findings
+    };
+    let above = judged(15);
+    assert_eq!(above.len(), 1, "{above:?}");
+    let next = &above[0].next;
+    assert!(next.starts_with("the primary node01 with priority 14 never takes over from 15: stop"), "{next}");
+    assert!(next.contains("on node03 mlx5_0") && next.contains("or add its host"), "{next}");
+    assert!(judged(14)[0].next.contains("the same priority, and the lower GUID wins"));
+    assert!(judged(14)[1].next.starts_with("stop what the spec does not name: node03"));
+    assert!(judged(2)[0].next.starts_with("stop the subnet manager on node03"));
+    // A spec without managers leaves them to others.
+    let others = Expected { managers: vec![], ..expected() };
+    let alone = judge(&seen([runs(MASTER, 15), NONE, NONE, NONE]), &others);
+    assert_eq!(
+        alone.iter().map(|f| (f.severity, f.problem)).collect::<Vec<_>>(),
+        [(Severity::Warning, Problem::UnknownManager)]
+    );
 }
 
 #[test]
