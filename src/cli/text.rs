@@ -96,7 +96,8 @@ fn line(change: &Change, width: usize, tense: Tense) -> String {
 
 fn mark(change: &Change) -> char {
     match (&change.before, &change.after) {
-        (State::Absent | State::Stopped | State::Failed, _) => '+',
+        (State::Restarting, State::Stopped) => '-',
+        (State::Absent | State::Stopped | State::Failed | State::Restarting, _) => '+',
         (_, State::Absent | State::Stopped) => '-',
         _ => '~',
     }

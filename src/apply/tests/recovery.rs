@@ -119,6 +119,18 @@ fn at_boot_nothing_is_started_and_what_is_about_to_start_is_called_off() {
 }
 
 #[test]
+fn a_unit_that_waits_for_its_next_try_does_not_outlive_a_rollback() {
+    let (_folder, store) = store();
+    let mut machine = machine();
+    let name: UnitName = "selvedge-opensm-compute.service".parse().unwrap();
+    run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
+    assert_eq!(machine.units.get(&name), Some(&State::Running));
+    machine.units.insert(name.clone(), State::Restarting);
+    assert_eq!(undo_last(&mut machine, &store, &[]).unwrap(), DONE);
+    assert_eq!(machine.units.get(&name), Some(&State::Stopped));
+}
+
+#[test]
 fn the_unit_that_undoes_the_rest_is_the_last_to_go() {
     let (_folder, store) = store();
     let mut machine = machine();
