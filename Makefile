@@ -23,12 +23,12 @@ clean-lab: ## ends this checkout's lab and removes what was built for labs
 	tests/lab/lab clean --cache
 
 PREFIX ?= /usr/local
-install: ## the program, its manual page and completions, below PREFIX (/usr/local)
+install: ## the program, its manual pages and completions, below PREFIX (/usr/local)
 	cargo build --release
 	install -D -m 755 "$$(tests/run target)/release/selvedge" $(DESTDIR)$(PREFIX)/bin/selvedge
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,man/man1 bash-completion/completions \
 		zsh/site-functions fish/vendor_completions.d)
-	$(DESTDIR)$(PREFIX)/bin/selvedge man >$(DESTDIR)$(PREFIX)/share/man/man1/selvedge.1
+	$(DESTDIR)$(PREFIX)/bin/selvedge man --out $(DESTDIR)$(PREFIX)/share/man/man1
 	$(DESTDIR)$(PREFIX)/bin/selvedge completions bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/selvedge
 	$(DESTDIR)$(PREFIX)/bin/selvedge completions zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_selvedge
 	$(DESTDIR)$(PREFIX)/bin/selvedge completions fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/selvedge.fish

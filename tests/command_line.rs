@@ -105,6 +105,38 @@ fn what_cannot_be_printed_is_an_error_and_no_panic() {
 }
 
 #[test]
+fn each_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("man1");
+    ends(&run(&["man", "--out", out.to_str().unwrap()]), 0, "");
+    let main = fs::read_to_string(out.join("selvedge.1")).unwrap();
+    for part in [".SH EXAMPLES", ".SH FILES", "Exit codes"] {
+        assert!(main.contains(part), "{part}: {main}");
+    }
+    let named: Vec<String> = main
+        .lines()
+        .filter(|line| line.starts_with("selvedge\\-") && line.ends_with("(1)"))
+        .map(|line| line.replace("\\-", "-").replace("(1)", ".1"))
+        .collect();
+    assert!(named.len() > 10, "{main}");
+    for page in named {
+        assert!(out.join(&page).exists(), "there is no {page}");
+    }
+    assert!(out.join("selvedge-sm-status.1").exists() && !out.join("selvedge-recover.1").exists());
+}
+
+#[test]
+fn what_init_and_render_are_given_by_mistake_is_told() {
+    ends(&run(&["init", "README.md"]), 1, "README.md exists, and is never overwritten");
+    let facts = ["--facts", "tests/cases/quickstart-node01/facts.json"];
+    for (node, warned) in [("node01", false), ("node02", true)] {
+        let output = run(&[&["render", "examples/quickstart.toml", "--node", node][..], &facts].concat());
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(told.contains("are the facts of node01, and what is shown is for node02"), warned, "{told}");
+    }
+}
+
+#[test]
 fn a_reader_that_has_seen_enough_is_no_fault() {
     for arguments in [&["--help"][..], &["completions", "bash"], &["man"], &["schema"], &["init"]] {
         let (reader, writer) = std::io::pipe().unwrap();

@@ -76,14 +76,20 @@ pub fn recover<M: Machine>(machine: &mut M, store: &Store, when: When, now: u64)
     recover_last(machine, store, when, |_, deadline| now < deadline)
 }
 
-/// The same, when the time to confirm the transaction number `number` is over.
+/// The same, when the time to confirm the transaction number `number`, until `deadline`, is over.
 ///
+/// Numbers begin anew when the journals are removed, so that a timer could find another one by its number alone.
 /// The timer that says so is not misled when somebody sets the clock; the deadline in the journal would be.
 ///
 /// # Errors
 /// When the store cannot be used.
-pub fn recover_due<M: Machine>(machine: &mut M, store: &Store, number: u64) -> Result<Recovered, StoreError> {
-    recover_last(machine, store, When::Running, |last, _| last.number() != Some(number))
+pub fn recover_due<M: Machine>(
+    machine: &mut M,
+    store: &Store,
+    number: u64,
+    deadline: u64,
+) -> Result<Recovered, StoreError> {
+    recover_last(machine, store, When::Running, |last, until| (last.number(), until) != (Some(number), deadline))
 }
 
 fn recover_last<M: Machine>(

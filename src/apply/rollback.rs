@@ -292,7 +292,9 @@ fn within(before: &States, observed: &States, when: When) -> States {
     let restorable = |object: &Object, state: &State| match (when, object) {
         (When::Running, _) => true,
         // A start would wait for the boot, which waits for this: what is to run is started from the files.
-        (When::Boot, Object::Unit { .. }) => matches!(state, State::Stopped | State::Failed),
+        (When::Boot, Object::Unit { .. }) => {
+            matches!(state, State::Stopped | State::Failed | State::Restarting)
+        }
         (When::Boot, _) => object.is_persistent() || observed.get(object) != State::Absent,
     };
     // Routes are never ours: see `WayBack::others`.

@@ -71,18 +71,25 @@ pub(super) fn apply(args: &Apply) -> Outcome {
             as_plan(&remote, reply)?
         }
     };
-    let printed = print(on.report.format, &applied, || text::plan(&applied, Tense::Past));
-    printed.map_err(|stop| stop.after(&done(&applied)))?;
+    let confirm = on.confirm_command();
+    let printed = print(on.report.format, &applied, || {
+        let waits = applied.confirm_by.zip(args.confirm);
+        let waits = waits.map(|(deadline, seconds)| text::unconfirmed(deadline, seconds, &confirm));
+        text::plan(&applied, Tense::Past) + &waits.unwrap_or_default()
+    });
+    printed.map_err(|stop| stop.after(&done(&applied, &confirm)))?;
     Ok(exit::OK)
 }
 
 /// An apply that is done, in one sentence.
-fn done(applied: &PlanReport) -> String {
+fn done(applied: &PlanReport, confirm: &str) -> String {
     let node = &applied.node;
     match (applied.changes.len(), applied.confirm_by) {
         (0, _) => format!("{node} is in sync, nothing was changed"),
         (_, None) => format!("the apply on {node} is done and stays"),
-        (_, Some(_)) => format!("the apply on {node} is done, and UNDONE unless you give `selvedge confirm` in time"),
+        (_, Some(deadline)) => {
+            format!("the apply on {node} is done, and UNDONE unless you give `{confirm}` by {}", text::clock(deadline))
+        }
     }
 }
 
@@ -121,14 +128,14 @@ pub(super) fn roll_back(args: &args::Rollback) -> Outcome {
 pub(super) fn recover(args: &Recover) -> Outcome {
     let mut session = Session::live();
     let recovered = match (args.due, args.boot) {
-        (Some(due), _) => session.recover_due(due)?,
+        (Some(due), _) => session.recover_due(due, args.deadline.unwrap_or_default())?,
         (None, true) => session.recover(When::Boot)?,
         (None, false) => session.recover(When::Running)?,
     };
     match recovered {
         Recovered::Nothing => Ok(exit::OK),
         Recovered::Awaiting(deadline) => {
-            say(&format!("an apply waits for its confirmation until {deadline} (seconds since the epoch)"))?;
+            say(&format!("an apply waits for its confirmation until {}", text::clock(deadline)))?;
             Ok(exit::OK)
         }
         Recovered::Undone { cause, rollback } => {
@@ -213,13 +220,13 @@ mod tests {
             undid_earlier: false,
             confirm_by: None,
         };
-        assert_eq!(done(&report), "node01 is in sync, nothing was changed");
+        assert_eq!(done(&report, "-"), "node01 is in sync, nothing was changed");
         let object = Object::Module { name: "ib_ipoib".parse().unwrap() };
         let (before, after) = (crate::state::State::Absent, crate::state::State::Present);
         let reason = crate::state::Reason("test".into());
         let change = Change { object, before, after, reason, disturbs: None, condition: None };
         report.changes.push(crate::node::ChangeReport { change, diff: None });
-        let stop = Stop::failed("cannot write to standard output: no space").after(&done(&report));
+        let stop = Stop::failed("cannot write to standard output: no space").after(&done(&report, "-"));
         assert_eq!(
             stop.message,
             "the apply on node01 is done and stays; only the report of it could not be written: \
@@ -227,6 +234,7 @@ mod tests {
         );
         assert_eq!(stop.code, exit::FAILED);
         report.confirm_by = Some(1);
-        assert!(done(&report).contains("UNDONE unless you give `selvedge confirm`"));
+        let lost = done(&report, "selvedge confirm --node node01");
+        assert!(lost.ends_with("UNDONE unless you give `selvedge confirm --node node01` by 00:00:01 UTC"), "{lost}");
     }
 }

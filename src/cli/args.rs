@@ -49,8 +49,8 @@ pub(crate) enum Command {
     Schema(Schema),
     /// Print completions for a shell
     Completions(Completions),
-    /// Print the manual page
-    Man,
+    /// Print the manual page, or write those of all commands
+    Man(Man),
     /// The node's end of the controller's protocol, on standard input and output
     #[command(hide = true)]
     Node,
@@ -174,6 +174,34 @@ pub(crate) struct OnNode {
     pub(crate) report: Report,
 }
 
+impl OnNode {
+    /// The command that confirms an apply which was given with these arguments.
+    pub(crate) fn confirm_command(&self) -> String {
+        let by = &self.reach.by;
+        let path = |path: &PathBuf| path.display().to_string();
+        // The spec may say by which address the node is reached; from standard input it can't be read again.
+        let spec = Some(&self.spec.path).filter(|path| self.reach.node.is_some() && path.as_os_str() != "-");
+        let options = [
+            ("--node", self.reach.node.as_ref().map(ToString::to_string)),
+            ("--spec", spec.map(path)),
+            ("--ssh-config", by.ssh_config.as_ref().map(path)),
+            ("--program", by.program.as_ref().map(ToString::to_string)),
+        ];
+        let options = options.into_iter().filter_map(|(name, value)| Some(format!(" {name} {}", quoted(&value?))));
+        format!("selvedge confirm{}{}", options.collect::<String>(), if by.sudo { " --sudo" } else { "" })
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,~".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Apply {
     #[command(flatten)]
@@ -189,8 +217,11 @@ pub(crate) struct Recover {
     #[arg(long)]
     pub(crate) boot: bool,
     /// The time to confirm this transaction is over
-    #[arg(long, value_name = "NUMBER", conflicts_with = "boot")]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "boot", requires = "deadline")]
     pub(crate) due: Option<u64>,
+    /// Until when that transaction could be confirmed, in seconds since the epoch
+    #[arg(long, value_name = "SECONDS", requires = "due")]
+    pub(crate) deadline: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -258,6 +289,13 @@ pub(crate) struct Schema {
     pub(crate) of: SchemaOf,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// Write a page for each command into this folder instead: selvedge.1, selvedge-apply.1 and so on
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
 /// What has a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaOf {
@@ -296,6 +334,23 @@ mod tests {
             Ok(Command::Verify(verify)) => verify,
             other => panic!("{arguments:?}: {other:?}"),
         }
+    }
+
+    #[test]
+    fn the_command_that_confirms_has_the_options_of_the_apply() {
+        let command = |arguments: &[&str]| {
+            let words = ["selvedge", "apply"].iter().chain(arguments);
+            match Arguments::try_parse_from(words).map(|arguments| arguments.command) {
+                Ok(Command::Apply(apply)) => apply.on.confirm_command(),
+                other => panic!("{arguments:?}: {other:?}"),
+            }
+        };
+        assert_eq!(command(&["a.toml", "--confirm", "60"]), "selvedge confirm");
+        assert_eq!(command(&["-", "--node", "node01", "--confirm", "60"]), "selvedge confirm --node node01");
+        assert_eq!(
+            command(&["a.toml", "--node", "node01", "--ssh-config", "my lab", "--sudo", "--program", "/opt/selvedge"]),
+            "selvedge confirm --node node01 --spec a.toml --ssh-config 'my lab' --program /opt/selvedge --sudo"
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Commands that only look or print: check, facts, show, render, init, schema, completions, man.
+//! Commands that only look or print: check, facts, show, render, init, schema, completions.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -8,9 +8,9 @@ use std::time::Duration;
 use clap::CommandFactory;
 
 use super::args::{Arguments, Check, Completions, Format, Init, Offline, Reach, Render, Schema, SchemaOf};
-use super::host::{MOST_FACTS_BYTES, Target, connect, load, read_file, read_spec};
+use super::host::{MOST_FACTS_BYTES, Target, connect, is_this, load, read_file, read_spec};
 use super::shown::{Rendered, Shown};
-use super::{Outcome, Stop, exit, look, print, write_out};
+use super::{Outcome, Stop, exit, look, print, tell, write_out};
 use crate::compile::compile;
 use crate::count::counted;
 use crate::facts::Facts;
@@ -111,11 +111,23 @@ fn desired(args: &Offline) -> Result<(HostName, Desired), Stop> {
     let host = args.reach.name()?;
     let intent = compile(&spec, &host).map_err(|error| args.reach.stop(error.into()))?;
     let facts = match &args.facts {
-        Some(path) => read_facts(path)?,
+        Some(path) => {
+            let facts = read_facts(path)?;
+            if let Some(warning) = others_facts(&host, &facts, path) {
+                tell(&warning);
+            }
+            facts
+        }
         None => facts_of(&args.reach, Some(&spec))?,
     };
     let desired = resolve(&intent, &facts).map_err(|error| Stop::failed(error.to_string()))?;
     Ok((intent.host, desired))
+}
+
+/// What to say of facts that are another host's: its GUIDs would be in the files.
+fn others_facts(host: &HostName, facts: &Facts, path: &Path) -> Option<String> {
+    let other = facts.hostname.as_ref().filter(|other| !is_this(host, other))?;
+    Some(format!("warning: {} are the facts of {other}, and what is shown is for {host}", path.display()))
 }
 
 fn read_facts(path: &Path) -> Result<Facts, Stop> {
@@ -132,7 +144,13 @@ pub(super) fn init(args: &Init) -> Outcome {
     };
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     let written = file.and_then(|mut file| file.write_all(crate::spec::STARTER.as_bytes()));
-    written.map_err(|error| Stop::failed(format!("cannot write {}: {error}", path.display())))?;
+    written.map_err(|error| {
+        Stop::failed(if error.kind() == std::io::ErrorKind::AlreadyExists {
+            format!("{} exists, and is never overwritten: name another file", path.display())
+        } else {
+            format!("cannot write {}: {error}", path.display())
+        })
+    })?;
     let (name, done) = (path.display(), format!("{} is written", path.display()));
     let line = format!("{name}: written; change it to your cluster, then `selvedge check {name}`\n");
     write_out(line.as_bytes()).map_err(|stop| stop.after(&done))?;
@@ -159,13 +177,5 @@ pub(super) fn completions(args: &Completions) -> Outcome {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Arguments::command(), "selvedge", &mut script);
     write_out(&script)?;
-    Ok(exit::OK)
-}
-
-pub(super) fn man() -> Outcome {
-    let man = clap_mangen::Man::new(Arguments::command());
-    let mut page = Vec::new();
-    man.render(&mut page).map_err(|error| Stop::failed(format!("cannot make the page: {error}")))?;
-    write_out(&page)?;
     Ok(exit::OK)
 }

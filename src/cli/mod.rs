@@ -6,6 +6,7 @@ mod apply;
 mod args;
 mod host;
 mod inspect;
+mod man;
 mod manager;
 mod shown;
 mod text;
@@ -102,7 +103,7 @@ fn run(command: Command) -> Outcome {
         Command::Render(args) => inspect::render(&args),
         Command::Schema(args) => inspect::schema(&args),
         Command::Completions(args) => inspect::completions(&args),
-        Command::Man => inspect::man(),
+        Command::Man(args) => man::man(&args),
         Command::Init(args) => inspect::init(&args),
         Command::Plan(args) => apply::plan(&args),
         Command::Drift(args) => apply::drift(&args),

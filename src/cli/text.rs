@@ -52,13 +52,20 @@ pub(super) fn plan(report: &PlanReport, tense: Tense) -> String {
     for note in &report.notes {
         let _ = writeln!(out, "  note: {note}");
     }
-    if report.confirm_by.is_some() {
-        let _ = writeln!(
-            out,
-            "  UNDONE unless you give `selvedge confirm` in time: look whether you can still reach this node, then confirm"
-        );
-    }
     out
+}
+
+/// What is to be done about an apply that waits for its confirmation, `seconds` long and until `deadline`.
+pub(super) fn unconfirmed(deadline: u64, seconds: u64, confirm: &str) -> String {
+    let until = clock(deadline);
+    format!(
+        "  UNDONE unless confirmed by {until} on the node's clock, in {seconds} s: look whether you can still reach it, then\n      {confirm}\n"
+    )
+}
+
+/// The time of day of seconds since the epoch. A deadline is a day away at most.
+pub(super) fn clock(seconds: u64) -> String {
+    format!("{:02}:{:02}:{:02} UTC", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
 }
 
 /// One line while an apply is under way.
@@ -96,7 +103,8 @@ fn line(change: &Change, width: usize, tense: Tense) -> String {
 
 fn mark(change: &Change) -> char {
     match (&change.before, &change.after) {
-        (State::Absent | State::Stopped | State::Failed, _) => '+',
+        (State::Restarting, State::Stopped) => '-',
+        (State::Absent | State::Stopped | State::Failed | State::Restarting, _) => '+',
         (_, State::Absent | State::Stopped) => '-',
         _ => '~',
     }
@@ -175,6 +183,11 @@ mod tests {
     fn what_undid_an_earlier_apply_did_not_do_nothing() {
         let mut report = report(vec![]);
         assert_eq!(plan(&report, Tense::Past), "node01: in sync, nothing was changed\n");
+        assert_eq!(
+            unconfirmed(1_796_149_958, 120, "selvedge confirm --node node01"),
+            "  UNDONE unless confirmed by 18:32:38 UTC on the node's clock, in 120 s: look whether you can still reach it, \
+             then\n      selvedge confirm --node node01\n"
+        );
         report.undid_earlier = true;
         report.notes.push("an earlier apply was cut off before it was complete and was undone first".into());
         let text = plan(&report, Tense::Past);

@@ -164,8 +164,10 @@ impl Machine for SimMachine {
                 }
                 Ok(())
             }
-            (Object::Unit { name }, state @ (State::Running | State::Stopped)) => {
-                self.units.insert(name.clone(), state.clone());
+            (Object::Unit { name }, state @ (State::Running | State::Stopped | State::Failed | State::Restarting)) => {
+                // A failure is not made again: what is not to run is stopped.
+                let state = if *state == State::Running { State::Running } else { State::Stopped };
+                self.units.insert(name.clone(), state);
                 Ok(())
             }
             _ => Err(impossible()),

@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 pub use super::error::SessionError;
 use super::report::{ChangeReport, PlanReport};
 use super::signals::Held;
-use super::timer;
+use super::timer::{self, Armed};
 use super::{earlier, image};
 use crate::apply::recover::{self, Recovered};
 use crate::apply::rollback::When;
 use crate::apply::store::{Lock, Store, StoreError, number_at};
-use crate::apply::{Confirm, Options, Rollback, apply};
+use crate::apply::{Applied, ApplyError, Confirm, Options, Rollback, apply};
 use crate::compile::compile;
 use crate::facts::{Facts, gather};
 use crate::intent::Intent;
@@ -159,8 +159,9 @@ impl Session {
         let wait = confirm.unwrap_or_default();
         let await_confirmation = |place: &str| {
             let number = number_at(place).ok_or_else(|| std::io::Error::other(format!("{place} has no number")))?;
-            timer::arm_for_unconfirmed(selvedge()?, wait, number)?;
-            Ok(now() + wait.as_secs())
+            let deadline = now() + wait.as_secs();
+            timer::arm_for_unconfirmed(selvedge()?, wait, number, deadline)?;
+            Ok(deadline)
         };
         let confirming = confirm.map(|_| &await_confirmation as Confirm<'_>);
         let options = Options { protected: facts.protected.clone(), confirm: confirming };
@@ -173,7 +174,7 @@ impl Session {
         };
         let mut open = || {
             if let Some(wait) = confirm {
-                timer::arm_for_open(selvedge()?, wait)?;
+                timer::arm_for_open(selvedge()?, wait, now())?;
             }
             if lock.is_none() {
                 lock = Some(store.lock_first().map_err(std::io::Error::other)?);
@@ -187,7 +188,13 @@ impl Session {
                 None => ControlFlow::Continue(()),
             }
         };
-        let applied = apply(machine, &mut desire, &owned, &options, &mut open, &mut watch)?;
+        let applied = apply(machine, &mut desire, &owned, &options, &mut open, &mut watch);
+        if confirm.is_some()
+            && let Some(armed) = no_longer_needed(&applied)
+        {
+            timer::stop(armed);
+        }
+        let applied = applied?;
         let mut notes = applied.notes;
         if !applied.changes.is_empty()
             && let Err(error) = self.store.prune()
@@ -260,7 +267,9 @@ impl Session {
     /// When none waits for it.
     pub fn confirm(&mut self) -> Result<(), SessionError> {
         let _lock = self.store.lock()?;
-        Ok(recover::confirm(&self.store)?)
+        recover::confirm(&self.store)?;
+        timer::stop(Armed::Any);
+        Ok(())
     }
 
     /// Undoes the last apply; with `allow_cut` even where that disturbs a protected link.
@@ -272,7 +281,11 @@ impl Session {
         let _lock = self.store.lock()?;
         let unguarded = allow_cut || self.store.standing()?.is_none();
         let protected = if unguarded { Vec::new() } else { self.facts()?.protected };
-        Ok(recover::undo_last(&mut self.machine, &self.store, &protected)?)
+        let rollback = recover::undo_last(&mut self.machine, &self.store, &protected)?;
+        if self.live && !matches!(rollback, Rollback::Failed { .. }) {
+            timer::stop(Armed::Any);
+        }
+        Ok(rollback)
     }
 
     /// Undoes what was cut off, or not confirmed in time. Waits for an apply that is under way.
@@ -283,12 +296,12 @@ impl Session {
         self.recover_by(|machine, store| recover::recover(machine, store, when, now()))
     }
 
-    /// The same, when the time to confirm the transaction number `due` is over.
+    /// The same, when the time to confirm the transaction number `due`, until `deadline`, is over.
     ///
     /// # Errors
     /// When the journals cannot be used.
-    pub fn recover_due(&mut self, due: u64) -> Result<Recovered, SessionError> {
-        self.recover_by(|machine, store| recover::recover_due(machine, store, due))
+    pub fn recover_due(&mut self, due: u64, deadline: u64) -> Result<Recovered, SessionError> {
+        self.recover_by(|machine, store| recover::recover_due(machine, store, due, deadline))
     }
 
     fn recover_by(
@@ -321,6 +334,15 @@ impl Session {
             Recovered::Undone { rollback: rollback @ Rollback::Failed { .. }, .. } => Err(SessionError::Torn(rollback)),
             Recovered::Undone { cause, rollback } => Ok(Some(earlier::undone(cause, &rollback))),
         }
+    }
+}
+
+/// The timers that an apply which ended leaves without a use. A rollback that failed is tried once more by them.
+fn no_longer_needed(applied: &Result<Applied, ApplyError>) -> Option<Armed> {
+    match applied {
+        Ok(_) => Some(Armed::ForOpen),
+        Err(ApplyError { rollback: Rollback::Failed { .. }, .. }) => None,
+        Err(_) => Some(Armed::Any),
     }
 }
 

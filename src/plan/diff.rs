@@ -77,7 +77,7 @@ fn stays(object: &Object) -> bool {
 
 fn change(object: &Object, wanted: &Wanted, observed: &States) -> Option<Change> {
     let before = observed.get(object);
-    let done = before == wanted.state || (wanted.state == State::Stopped && before == State::Failed);
+    let done = before == wanted.state || (rests(&wanted.state) && matches!(before, State::Stopped | State::Failed));
     (!done).then(|| Change {
         object: object.clone(),
         before,
@@ -86,6 +86,11 @@ fn change(object: &Object, wanted: &Wanted, observed: &States) -> Option<Change>
         disturbs: wanted.disturbs.clone(),
         condition: wanted.condition.clone(),
     })
+}
+
+/// A unit that is not to run. One that waits for its next try does not rest.
+fn rests(wanted: &State) -> bool {
+    matches!(wanted, State::Stopped | State::Failed | State::Restarting)
 }
 
 /// To a program that runs as root it is the same file with other permissions, and no reason to disturb it;

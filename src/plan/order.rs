@@ -41,7 +41,7 @@ fn phase(change: &Change) -> Phase {
     match (&change.object, &change.after) {
         (Object::File { path }, State::Absent) if is_seat_belt(path) => Phase::UnfastenSeatBelt,
         (Object::File { path }, _) if is_seat_belt(path) => Phase::SeatBelt,
-        (Object::Unit { .. }, State::Stopped | State::Absent) => Phase::StopUnits,
+        (Object::Unit { .. }, State::Stopped | State::Failed | State::Restarting | State::Absent) => Phase::StopUnits,
         (Object::File { .. }, State::Absent) => Phase::RemoveFiles,
         (Object::File { .. }, _) => Phase::WriteFiles,
         (Object::Reload { .. }, _) => Phase::Reload,

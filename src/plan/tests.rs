@@ -80,6 +80,24 @@ fn a_unit_that_leaves_is_not_told_of_its_files() {
 }
 
 #[test]
+fn a_unit_that_waits_for_its_next_try_is_stopped() {
+    let unit: Object = Object::Unit { name: "selvedge-opensm-compute.service".parse().unwrap() };
+    let found = |state: State| [(unit.clone(), state)].into_iter().collect::<States>();
+    let back = |before: State, now: State| diff_back(&found(before), &found(now)).len();
+    for before in [State::Stopped, State::Failed] {
+        assert_eq!(back(before.clone(), State::Restarting), 1, "systemd starts it again");
+        assert_eq!(back(before.clone(), State::Running), 1);
+        assert_eq!(back(before.clone(), State::Stopped) + back(before, State::Failed), 0);
+    }
+    // What failed before is stopped after, and that is as it was.
+    assert_eq!((back(State::Restarting, State::Running), back(State::Restarting, State::Stopped)), (1, 0));
+    let mut desired = Desired::default();
+    desired.want(unit.clone(), State::Running, "the primary");
+    let changes = diff(&desired, &found(State::Restarting), &Owned::default());
+    assert_eq!(changes[0].before.to_string(), "failing again and again");
+}
+
+#[test]
 fn other_permissions_alone_restart_nothing() {
     let conf = || file("/etc/selvedge/opensm/compute.conf");
     let network = || file("/etc/systemd/network/10-selvedge-ib0.network");

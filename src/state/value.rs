@@ -59,6 +59,8 @@ pub enum State {
     Stopped,
     /// A unit that ended in failure.
     Failed,
+    /// A unit that failed and that systemd is about to start again: it does not run, and will unless it is stopped.
+    Restarting,
     /// The program has read its files as they are now.
     Fresh,
     /// Its files changed after it read them.
@@ -95,6 +97,7 @@ impl fmt::Display for State {
             Self::Running => f.write_str("running"),
             Self::Stopped => f.write_str("stopped"),
             Self::Failed => f.write_str("failed"),
+            Self::Restarting => f.write_str("failing again and again"),
             Self::Fresh => f.write_str("read"),
             Self::Stale => f.write_str("changed"),
         }

@@ -89,9 +89,11 @@ fn the_timer_of_an_apply_is_believed_and_not_the_clock() {
     run(&mut machine, &store, &quickstart(), &Options { confirm: Some(&|_| Ok(u64::MAX)), ..Options::default() })
         .unwrap();
     let number = store.last().unwrap().unwrap().number().unwrap();
-    assert_eq!(recover_due(&mut machine, &store, number - 1).unwrap(), Recovered::Awaiting(u64::MAX));
+    assert_eq!(recover_due(&mut machine, &store, number - 1, u64::MAX).unwrap(), Recovered::Awaiting(u64::MAX));
+    // The journals were removed, and this is another one of that number.
+    assert_eq!(recover_due(&mut machine, &store, number, 100).unwrap(), Recovered::Awaiting(u64::MAX));
     assert_eq!(
-        recover_due(&mut machine, &store, number).unwrap(),
+        recover_due(&mut machine, &store, number, u64::MAX).unwrap(),
         Recovered::Undone { cause: NOT_IN_TIME, rollback: DONE }
     );
     assert_eq!(machine, before);
@@ -116,6 +118,18 @@ fn at_boot_nothing_is_started_and_what_is_about_to_start_is_called_off() {
         Recovered::Undone { cause: NOT_BEFORE_RESTART, rollback: DONE }
     );
     assert!(machine.files.is_empty() && machine.units.values().all(|state| *state == State::Stopped));
+}
+
+#[test]
+fn a_unit_that_waits_for_its_next_try_does_not_outlive_a_rollback() {
+    let (_folder, store) = store();
+    let mut machine = machine();
+    let name: UnitName = "selvedge-opensm-compute.service".parse().unwrap();
+    run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
+    assert_eq!(machine.units.get(&name), Some(&State::Running));
+    machine.units.insert(name.clone(), State::Restarting);
+    assert_eq!(undo_last(&mut machine, &store, &[]).unwrap(), DONE);
+    assert_eq!(machine.units.get(&name), Some(&State::Stopped));
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub(super) fn observe(units: &[&UnitName]) -> BTreeMap<Object, State> {
 pub(super) fn perform(name: &UnitName, after: &State) -> Result<(), MachineError> {
     let verb = match after {
         State::Running => "start",
-        State::Stopped | State::Failed => "stop",
+        State::Stopped | State::Failed | State::Restarting => "stop",
         other => {
             let object = Object::Unit { name: name.clone() };
             return Err(MachineError::Impossible { object, state: other.to_string() });

@@ -52,14 +52,14 @@ pub(super) fn unseen(units: &[&UnitName], why: &str) -> BTreeMap<Object, State> 
 
 /// Starts or stops a unit and waits until that is done.
 ///
-/// Going back to `Failed` is to stop: nobody wants the failure itself again.
+/// Going back to `Failed` or `Restarting` is to stop: nobody wants the failure itself again.
 pub(super) fn perform(bus: &Bus, name: &UnitName, before: &State, after: &State) -> Result<(), MachineError> {
     let (method, action) = match after {
         State::Running => ("StartUnit", "start"),
-        State::Stopped | State::Failed => ("StopUnit", "stop"),
+        State::Stopped | State::Failed | State::Restarting => ("StopUnit", "stop"),
         other => return Err(MachineError::Impossible { object: unit(name), state: other.to_string() }),
     };
-    if *before == State::Failed && *after == State::Running {
+    if matches!(before, State::Failed | State::Restarting) && *after == State::Running {
         // A unit that failed too often in a row is not started again until that is forgotten.
         let _ = bus.runtime.block_on(bus.call(SYSTEMD, "ResetFailedUnit", &name.as_str()));
     }
@@ -100,7 +100,7 @@ async fn start_of(bus: &Bus, name: &UnitName) -> Option<Vec<u8>> {
 pub(super) fn restart(bus: &Bus, name: &UnitName) -> Result<(), MachineError> {
     let listed = bus.runtime.block_on(list(bus, &[name]))?;
     // A unit whose file is gone is refused even what would be nothing to do.
-    if listed.values().all(|state| matches!(state, Some(State::Stopped | State::Failed))) {
+    if listed.values().all(|state| matches!(state, Some(State::Stopped | State::Failed | State::Restarting))) {
         return Ok(());
     }
     run_job(bus, "TryRestartUnit", name, "restart")
@@ -156,8 +156,11 @@ async fn list(bus: &Bus, units: &[&UnitName]) -> Result<BTreeMap<UnitName, Optio
 pub(super) fn meaning(active: &str, sub: &str) -> Option<State> {
     match (active, sub) {
         ("active" | "reloading" | "refreshing", _) => Some(State::Running),
-        // A service that dies again and again is in this state most of the time.
-        ("failed", _) | ("activating", "auto-restart" | "auto-restart-queued") => Some(State::Failed),
+        // A service that dies again and again is in this state most of the time; before it, for a moment, in the
+        // other two.
+        ("activating", "auto-restart" | "auto-restart-queued")
+        | (_, "dead-before-auto-restart" | "failed-before-auto-restart") => Some(State::Restarting),
+        ("failed", _) => Some(State::Failed),
         ("activating" | "deactivating", _) => None,
         _ => Some(State::Stopped),
     }
@@ -228,7 +231,8 @@ mod tests {
         assert_eq!(meaning("reloading", "reload"), Some(State::Running));
         assert_eq!(meaning("inactive", "dead"), Some(State::Stopped));
         assert_eq!(meaning("failed", "failed"), Some(State::Failed));
-        assert_eq!(meaning("activating", "auto-restart"), Some(State::Failed));
+        assert_eq!(meaning("activating", "auto-restart"), Some(State::Restarting));
+        assert_eq!(meaning("failed", "failed-before-auto-restart"), Some(State::Restarting));
         assert_eq!(meaning("activating", "start-pre"), None);
         assert_eq!(meaning("deactivating", "stop-sigterm"), None);
     }
