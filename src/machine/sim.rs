@@ -155,7 +155,7 @@ impl Machine for SimMachine {
                 if !link.up {
                     return Err(refused(change, io::ErrorKind::NetworkDown));
                 }
-                link.routes.insert(route.clone());
+                link.routes.insert(Route::clone(route));
                 Ok(())
             }
             (Object::Address { link, address }, State::Absent) => {
@@ -227,7 +227,7 @@ impl SimMachine {
         ];
         let address = |address: &IpNet| (Object::Address { link: name(), address: *address }, State::Present);
         seen.extend(link.addresses.iter().map(address));
-        let route = |route: &Route| (Object::Route { link: name(), route: route.clone() }, State::Present);
+        let route = |route: &Route| (Object::Route { link: name(), route: Box::new(route.clone()) }, State::Present);
         seen.extend(link.routes.iter().map(route));
         seen
     }

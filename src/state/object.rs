@@ -64,8 +64,8 @@ pub enum Object {
     Route {
         /// The interface.
         link: IfName,
-        /// The route.
-        route: Route,
+        /// The route; large, and rare among objects.
+        route: Box<Route>,
     },
     /// A systemd unit that runs or does not.
     Unit {

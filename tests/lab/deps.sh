@@ -25,18 +25,37 @@ missing_packages() {
 }
 
 lab_deps() {
-	local -a missing
-	local versions
+	local -a missing wanted
+	local versions round
 	versions=$(kernel_versions)
-	mapfile -t missing < <(missing_packages "${LAB_PACKAGES[@]}" "${BUILD_PACKAGES[@]}" \
-		"${ORACLE_PACKAGES[@]}" "linux-headers-${versions%% *}")
-	if ((${#missing[@]} == 0)); then
-		say "all packages are here"
-		return
-	fi
-	((EUID == 0)) || die "run as root to install: ${missing[*]}"
-	say "installing ${missing[*]}"
-	install_quietly "${missing[@]}"
+	wanted=("${LAB_PACKAGES[@]}" "${BUILD_PACKAGES[@]}" "${ORACLE_PACKAGES[@]}"
+		"linux-headers-${versions%% *}")
+	# Twice: a package of another release, such as backports, may have to make room for the
+	# others, and is missing afterwards.
+	for round in 1 2; do
+		mapfile -t missing < <(missing_packages "${wanted[@]}")
+		if ((${#missing[@]} == 0)); then
+			((round > 1)) || say "all packages are here"
+			return
+		fi
+		((EUID == 0)) || die "run as root to install: ${missing[*]}"
+		say "installing ${missing[*]}"
+		refuse_removals "${missing[@]}"
+		install_quietly "${missing[@]}"
+	done
+	mapfile -t missing < <(missing_packages "${wanted[@]}")
+	((${#missing[@]} == 0)) || die "not installed, since other packages exclude them: ${missing[*]}"
+}
+
+# refuse_removals PACKAGE... : ends where apt would remove something for these that is not of the lab
+refuse_removals() {
+	local package
+	local -a removed
+	mapfile -t removed < <(apt-get -s --no-install-recommends install "$@" | awk '$1 == "Remv" { print $2 }')
+	for package in ${removed[@]+"${removed[@]}"}; do
+		[[ " ${wanted[*]} " == *" $package "* ]] ||
+			die "apt would remove $package to install $*: do that by hand first, if it may go"
+	done
 }
 
 # Debian starts and enables a service when its package is installed. A build machine

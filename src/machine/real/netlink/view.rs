@@ -37,7 +37,9 @@ pub(super) fn states(
             }
         }
         let on_it = routes.iter().filter(|(index, _)| *index == link.index).map(|(_, route)| route.clone());
-        states.extend(on_it.map(|route| (Object::Route { link: link.name.clone(), route }, State::Present)));
+        states.extend(
+            on_it.map(|route| (Object::Route { link: link.name.clone(), route: Box::new(route) }, State::Present)),
+        );
     }
     states
 }
