@@ -2,9 +2,28 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where a step of it fails")]
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use selvedge::spec::keys::{self, Need, Shape};
+
+/// What the reference begins with.
+const REFERENCE: &str = "\
+# The spec, key by key
+
+One TOML file says what a cluster's network is. Each table and each key that selvedge takes is
+here, made from the same list that the decoder and `selvedge schema` use; anything else is refused
+with its line and a suggestion. `selvedge check` reports all faults at once, `selvedge show` what
+one host gets, with the line that each value is from. [examples/](../examples/README.md) has whole
+files, [GLOSSARY.md](../GLOSSARY.md) the words.
+
+Hosts are written as ClusterShell or Slurm host lists: `node[01-16]`, `rack[1-3]n[01-08]`,
+`gpu[1-4,7]`. A host's address is the network's base and its number, which by default is the last
+number in its name: in `10.0.0.0/16`, `node07` has `10.0.0.7`. Names of fabrics and networks are
+yours to choose.
+";
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -144,4 +163,42 @@ fn each_example_is_described() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         assert!(name == "README.md" || readme.contains(&format!("]({name})")), "examples/README.md leaves out {name}");
     }
+}
+
+/// The reference of the spec's keys, as Markdown.
+fn reference() -> String {
+    let mut page = REFERENCE.to_owned();
+    for table in keys::TABLES {
+        let title = if table.title.starts_with('[') { format!("`{}`", table.title) } else { "The file".to_owned() };
+        writeln!(page, "\n## {title}\n\n{}\n\n| Key | Takes | Meaning |\n|---|---|---|", table.doc).unwrap();
+        for key in table.keys {
+            let need = if matches!(key.need, Need::Required) { "**Required.** " } else { "" };
+            writeln!(page, "| `{}` | {} | {need}{} |", key.name, takes(&key.shape), key.doc).unwrap();
+        }
+    }
+    page
+}
+
+fn takes(shape: &Shape) -> String {
+    match shape {
+        Shape::Words(words) => words().iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", "),
+        Shape::Text(_, example) => format!("text such as `\"{example}\"`"),
+        Shape::Texts(_, example) => format!("a list such as `[\"{example}\"]`"),
+        Shape::Integer(from, to) => format!("{from} to {to}"),
+        Shape::Integers(all) => all.iter().map(|one| format!("`{one}`")).collect::<Vec<_>>().join(", "),
+        Shape::Any(shapes) => shapes.iter().map(takes).collect::<Vec<_>>().join(", or "),
+        Shape::Option => "a number, a text, `true` or `false`".to_owned(),
+        Shape::One(table) | Shape::Named(_, table) => format!("`{}`", table.title),
+        Shape::Rows(table) => format!("`{}`, once or more", table.title),
+        Shape::Free(_, shape) => format!("tables by name, with keys of your choice: {}", takes(shape)),
+    }
+}
+
+#[test]
+fn the_reference_of_the_spec_has_each_key() {
+    let made = reference();
+    if std::env::var_os("SELVEDGE_BLESS").is_some() {
+        fs::write(root().join("docs/spec.md"), &made).unwrap();
+    }
+    assert!(read("docs/spec.md") == made, "docs/spec.md is not current: run with SELVEDGE_BLESS=1");
 }
