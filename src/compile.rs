@@ -11,6 +11,7 @@ use crate::addressing::{self, AddressError};
 use crate::count::counted;
 use crate::intent::{Intent, ManagerRole, Origin, PortIntent, Sourced};
 use crate::name::{HostName, Label};
+use crate::rdma::Guid;
 use crate::spec::{ConfigChoice, DeviceSelector, Fabric, ModeChoice, MtuChoice, Network, NodeGroup, Port, Spec};
 
 /// How alike a group's first name has to be for the group to be suggested.
@@ -157,14 +158,26 @@ fn managers(spec: &Spec, host: &HostName) -> Vec<ManagerRole> {
         let manager = fabric.subnet_manager.as_ref()?;
         let managers: Vec<HostName> = std::iter::once(&manager.primary).chain(&manager.standby).cloned().collect();
         let rank = managers.iter().position(|name| name == host)?;
+        let guids = managers.iter().filter_map(|host| guid_on(spec, host, label)).collect();
         let entry = match rank {
             0 => format!("primary = \"{host}\""),
             _ => format!("standby has \"{host}\""),
         };
         let origin = Origin { table: format!("[fabrics.{label}.subnet-manager]").into(), entry: entry.into() };
-        Some(ManagerRole { fabric: label.clone(), rank, managers, fabric_mtu: fabric.mtu, origin })
+        Some(ManagerRole { fabric: label.clone(), rank, managers, guids, fabric_mtu: fabric.mtu, origin })
     };
     spec.fabrics.iter().filter_map(role).collect()
+}
+
+/// The GUID of the host's first port on a fabric, where the spec selects it by GUID.
+#[must_use]
+pub fn guid_on(spec: &Spec, host: &HostName, fabric: &Label) -> Option<Guid> {
+    let (_, group) = locate(spec, host)?;
+    let is_on = |port: &&Port| spec.networks.get(&port.network).is_some_and(|network| network.fabric == *fabric);
+    match group.ports.iter().find(is_on)?.device {
+        DeviceSelector::Guid(guid) => Some(guid),
+        DeviceSelector::Name(_) | DeviceSelector::Pci(_) => None,
+    }
 }
 
 fn origin(table: String, key: &str, value: &str) -> Origin {

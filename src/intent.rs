@@ -10,7 +10,7 @@ use std::fmt;
 use ipnet::IpNet;
 
 use crate::name::{HostName, IfName, Label, ModuleName};
-use crate::rdma::{Speed, Transport};
+use crate::rdma::{Guid, Speed, Transport};
 use crate::spec::{ConfigChoice, DeviceSelector, FabricMtu, ModeChoice, ModuleOption, MtuChoice};
 
 /// A place in the spec, as its text reads: `[networks.compute] mode = "connected"`.
@@ -90,6 +90,8 @@ pub struct ManagerRole {
     pub rank: usize,
     /// All managers of the fabric, the primary first.
     pub managers: Vec<HostName>,
+    /// Their ports on the fabric, as far as the spec names them by GUID.
+    pub guids: Vec<Guid>,
     /// MTU of the IPoIB multicast groups that the manager makes.
     pub fabric_mtu: FabricMtu,
     /// The entry that makes this host a manager.

@@ -1,5 +1,7 @@
 //! sm status: the subnet managers as the fabric itself has them.
 
+use std::collections::BTreeMap;
+
 use super::args::{Sm, SmCommand, SmStatus};
 use super::host::{load, read_spec, this};
 use super::{Outcome, Stop, exit, print};
@@ -24,7 +26,7 @@ fn status(args: &SmStatus) -> Outcome {
             Some(text) => parse_device(text)?,
             None => port_here(&spec, &fabric)?,
         };
-        let report = crate::sm::ask(&spec, &fabric, &device, port)
+        let report = crate::sm::ask(&spec, &fabric, &device, port, &BTreeMap::new())
             .map_err(|error| Stop::failed(exit::causes(&error).join(": ")))?;
         reports.push(report);
     }

@@ -30,6 +30,19 @@ fn managers_know_their_rank_and_each_other() {
 }
 
 #[test]
+fn managers_whose_ports_have_guids_in_the_spec_are_known_by_them() {
+    let group =
+        "\n[[nodes]]\nhosts = \"node02\"\n[[nodes.ports]]\nguid = \"0x0002c90300000002\"\nnetwork = \"compute\"\n";
+    let text = include_str!("../../examples/quickstart.toml").replace("node[01-02]", "node01") + group;
+    let spec = load("spec.toml", &text).unwrap().spec;
+    let fabric = "compute".parse().unwrap();
+    assert_eq!(guid_on(&spec, &host("node02"), &fabric), Some(Guid(0x0002_c903_0000_0002)));
+    assert_eq!(guid_on(&spec, &host("node01"), &fabric), None);
+    assert_eq!(guid_on(&spec, &host("node03"), &fabric), None);
+    assert_eq!(compile(&spec, &host("node01")).unwrap().managers[0].guids, [Guid(0x0002_c903_0000_0002)]);
+}
+
+#[test]
 fn a_qualified_name_is_the_host_of_its_first_label() {
     let intent = compile(&spec("node[01-16]"), &host("node03.cluster.example")).unwrap();
     assert_eq!(intent.host, host("node03"));

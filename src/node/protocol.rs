@@ -3,6 +3,8 @@
 //! Values only. The node says `hello` first. Each call gets any number of
 //! `progress` frames and then one `reply` or `error` with its id.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::report::PlanReport;
@@ -11,6 +13,7 @@ use crate::apply::journal::Saved;
 use crate::facts::Facts;
 use crate::name::{HostName, Label};
 use crate::perf;
+use crate::rdma::Guid;
 use crate::state::Change;
 use crate::verify::{Check, NodeChecks, Ping, PingResult};
 
@@ -75,6 +78,8 @@ pub enum Request {
         node: HostName,
         /// The fabric.
         fabric: Label,
+        /// The GUIDs of hosts' ports on it, as far as they are known.
+        guids: BTreeMap<HostName, Guid>,
     },
     /// Send don't-fragment pings of the full MTU.
     Ping(Ping),
@@ -123,7 +128,7 @@ pub enum Frame {
         /// The call's id.
         id: u64,
         /// The change that is about to be made.
-        change: Change,
+        change: Box<Change>,
     },
     /// The call is done.
     Reply {

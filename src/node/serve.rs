@@ -72,7 +72,7 @@ fn answer(
 ) -> io::Result<Frame> {
     let mut broken = None;
     let mut watch = |change: &crate::state::Change| {
-        let progress = Frame::Progress { id, change: change.clone() };
+        let progress = Frame::Progress { id, change: Box::new(change.clone()) };
         if broken.is_none() {
             // A controller that is gone must not stop an apply half way.
             broken = send(output, &progress).err();
@@ -93,7 +93,9 @@ fn answer(
             other => other.map(|rollback| Reply::RolledBack { saved: rollback.saved().to_vec() }),
         },
         Request::Check { spec, node } => session.check(&spec, &node).map(Reply::Checks),
-        Request::Managers { spec, node, fabric } => session.managers(&spec, &node, &fabric).map(Reply::Managers),
+        Request::Managers { spec, node, fabric, guids } => {
+            session.managers(&spec, &node, &fabric, &guids).map(Reply::Managers)
+        }
         Request::Ping(ping) => Ok(Reply::Ping(verify::ping::run(&ping))),
         Request::Perf { worker, request } => Ok(Reply::Perf(measure(workers, worker, request))),
     };

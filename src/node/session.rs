@@ -3,6 +3,7 @@
 //! A spec's text comes in, reports go out. The commands, the node's end of the
 //! protocol and the agent all call this.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -25,6 +26,7 @@ use crate::machine::Machine;
 use crate::machine::real::RealMachine;
 use crate::name::{DeviceName, HostName, Label};
 use crate::plan::{Desired, refused};
+use crate::rdma::Guid;
 use crate::resolve::{ResolveFaults, resolve, select, strangers};
 use crate::spec::{self, Checked, Faults, Spec};
 use crate::state::{Change, Owned};
@@ -240,10 +242,16 @@ impl Session {
     ///
     /// # Errors
     /// When the spec has faults, or this host is not on the fabric or cannot ask it.
-    pub fn managers(&self, spec: &SpecText, host: &HostName, fabric: &Label) -> Result<Vec<Check>, SessionError> {
+    pub fn managers(
+        &self,
+        spec: &SpecText,
+        host: &HostName,
+        fabric: &Label,
+        guids: &BTreeMap<HostName, Guid>,
+    ) -> Result<Vec<Check>, SessionError> {
         let spec = spec.load().map_err(SessionError::Spec)?.spec;
         let (device, port) = self.port_on(&spec, host, fabric)?;
-        let report = crate::sm::ask(&spec, fabric, &device, port)?;
+        let report = crate::sm::ask(&spec, fabric, &device, port, guids)?;
         Ok(checks::managers(&report))
     }
 

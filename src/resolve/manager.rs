@@ -49,8 +49,12 @@ fn want_role(role: &ManagerRole, resolved: &Resolved, desired: &mut Desired) -> 
     want_enabled(desired, DISTRIBUTION_UNIT, "/dev/null", masked)?;
     let (device, number) = (port.device.name.clone(), port.port.number);
     let wanted = desired.want(Object::Unit { name: unit }, State::Running, reason);
-    wanted.condition =
-        Some(Condition::NoForeignMaster { device: device.clone(), port: number, managers: role.managers.clone() });
+    wanted.condition = Some(Condition::NoForeignMaster {
+        device: device.clone(),
+        port: number,
+        managers: role.managers.clone(),
+        guids: role.guids.clone(),
+    });
     wanted.leaving = Some(Condition::AnotherManager { device, port: number, own: port.port.guid });
     Ok(())
 }

@@ -3,11 +3,14 @@
 //! A condition of a change comes in; the fabric is asked through the port that
 //! it names, and either it holds or the reason why not goes out.
 
+use std::collections::BTreeMap;
+
 use super::mad::SmState;
 use super::mads::MadError;
 use super::seen::{Expected, Says, Seen, SeenPort, names_host};
 use super::status::{Patience, ask as look};
 use super::umad::{self, StatusError};
+use crate::compile::guid_on;
 use crate::exit::causes;
 use crate::machine::MachineError;
 use crate::name::{DeviceName, HostName, Label};
@@ -40,7 +43,7 @@ fn see(device: &DeviceName, port: u8) -> Result<Seen, String> {
 
 fn judge(condition: &Condition, seen: &Seen) -> Result<(), String> {
     match condition {
-        Condition::NoForeignMaster { managers, .. } => match foreign_master(seen, managers) {
+        Condition::NoForeignMaster { managers, guids, .. } => match foreign_master(seen, managers, guids) {
             None if seen.coverage.cut_short.is_some() => {
                 Err("the fabric is too large or too slow to be looked at as a \
                  whole, and a master outside the spec could be in the part that was not seen"
@@ -49,7 +52,8 @@ fn judge(condition: &Condition, seen: &Seen) -> Result<(), String> {
             None => Ok(()),
             Some(port) => Err(format!(
                 "a subnet manager that the spec does not name is master of this fabric: {} (port {}, LID {}). Add it to the \
-                 fabric's subnet-manager table, or stop it; two masters would tear the fabric apart",
+                 fabric's subnet-manager table, or stop it; two masters would tear the fabric apart. A host of the spec is \
+                 known by its node description, which rdma-ndd sets, or by the `guid` of its port in the spec",
                 port.description, port.guid, port.lid
             )),
         },
@@ -65,9 +69,10 @@ fn judge(condition: &Condition, seen: &Seen) -> Result<(), String> {
     }
 }
 
-fn foreign_master<'a>(seen: &'a Seen, managers: &[HostName]) -> Option<&'a SeenPort> {
+fn foreign_master<'a>(seen: &'a Seen, managers: &[HostName], guids: &[Guid]) -> Option<&'a SeenPort> {
     let is_master = |port: &&SeenPort| matches!(port.says, Says::Manager(reading) if reading.state == SmState::Master);
-    let is_ours = |port: &SeenPort| managers.iter().any(|host| names_host(&port.description, host));
+    let is_ours =
+        |port: &SeenPort| guids.contains(&port.guid) || managers.iter().any(|host| names_host(&port.description, host));
     seen.ports.iter().filter(is_master).find(|port| port.guid != seen.local.guid && !is_ours(port))
 }
 
@@ -75,15 +80,22 @@ fn is_healthy(port: &SeenPort) -> bool {
     matches!(port.says, Says::Manager(reading) if matches!(reading.state, SmState::Master | SmState::Standby))
 }
 
-/// The state of a fabric's managers, asked through `device`, with what the spec says of them.
+/// The state of a fabric's managers, asked through `device`, with what the spec says of them. `guids` are those of
+/// hosts' ports on this fabric, as far as they are known beyond the spec.
 ///
 /// # Errors
 /// When the port cannot be asked.
-pub fn ask(spec: &Spec, fabric: &Label, device: &DeviceName, port: u8) -> Result<StatusReport, StatusError> {
+pub fn ask(
+    spec: &Spec,
+    fabric: &Label,
+    device: &DeviceName,
+    port: u8,
+    guids: &BTreeMap<HostName, Guid>,
+) -> Result<StatusReport, StatusError> {
     let managers = spec.fabrics.get(fabric).and_then(|fabric| fabric.subnet_manager.as_ref());
-    let unknown = |_: &HostName| -> Option<Guid> { None };
+    let guid = |host: &HostName| guids.get(host).copied().or_else(|| guid_on(spec, host, fabric));
     // More managers than priorities is a fault that `check` reports; here the rest is still told.
-    let expected = managers.and_then(|managers| Expected::of(fabric, managers, unknown).ok());
+    let expected = managers.and_then(|managers| Expected::of(fabric, managers, guid).ok());
     let expected = expected.unwrap_or_else(|| Expected { fabric: fabric.clone(), managers: Vec::new() });
     umad::status(device, port, &expected, &Patience::default())
 }

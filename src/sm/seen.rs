@@ -23,8 +23,8 @@ pub struct Expected {
 pub struct ExpectedManager {
     /// The host.
     pub host: HostName,
-    /// Its port on this fabric, where facts or the spec tell it. Without it the
-    /// port is found by the host's name in the node description.
+    /// Its port on this fabric, where facts or the spec tell it. The host's
+    /// name in the node description does as well.
     pub guid: Option<Guid>,
     /// See [`Priority::of_place`].
     pub priority: Priority,
@@ -174,15 +174,13 @@ impl Seen {
         self.ports.iter().filter(|p| p.is_master())
     }
 
-    /// The port of a manager of the spec: by GUID, else by its host's name. Of
+    /// The port of a manager of the spec: by GUID, or by its host's name. Of
     /// several ports of the host, the one where a manager runs.
     #[must_use]
     pub fn port_of(&self, expected: &ExpectedManager) -> Option<&SeenPort> {
-        if let Some(guid) = expected.guid {
-            return self.ports.iter().find(|p| p.guid == guid);
-        }
-        let here = |p: &&SeenPort| p.node_type == NodeType::Ca && names_host(&p.description, &expected.host);
-        let of_host = || self.ports.iter().filter(here);
+        let is_named = |p: &&SeenPort| p.node_type == NodeType::Ca && names_host(&p.description, &expected.host);
+        let known = self.ports.iter().filter(|p| Some(p.guid) == expected.guid);
+        let of_host = || known.clone().chain(self.ports.iter().filter(is_named));
         of_host().find(|p| p.says != Says::Nothing).or_else(|| of_host().next())
     }
 }

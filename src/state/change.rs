@@ -32,6 +32,9 @@ pub enum Condition {
         port: u8,
         /// The hosts that the spec allows to be manager.
         managers: Vec<HostName>,
+        /// Their ports on the fabric, as far as the spec names them by GUID.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        guids: Vec<Guid>,
     },
     /// Another of the spec's subnet managers answers as master or standby.
     AnotherManager {

@@ -38,6 +38,7 @@ pub fn ports(intent: &Intent, facts: &Facts, observed: &States) -> Vec<CheckedPo
             network: port.network.clone(),
             device: device.name.clone(),
             port: found.number,
+            guid: found.guid,
             interface,
             hardware_address: None,
             address: port.address.value.addr(),

@@ -146,6 +146,7 @@ mod tests {
             network: "compute".parse().unwrap(),
             device: "mlx5_0".parse().unwrap(),
             port: 1,
+            guid: crate::rdma::Guid(1),
             interface: "ib0".parse().unwrap(),
             hardware_address: Some("80:00:02:08:fe:80:00:00:00:00:00:00:50:6b:4b:03:00:fa:00:02".into()),
             address: "10.0.0.1".parse().unwrap(),

@@ -3,15 +3,16 @@
 //! One is enough: the answer is the fabric's. A manager's own host is asked
 //! first, since it has what it takes; the next one when that cannot.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::model::{Check, FabricReport, NodeChecks, Verdict};
+use super::model::{Check, CheckedPort, FabricReport, NodeChecks, Verdict};
 use crate::compile::compile;
 use crate::name::{HostName, Label};
 use crate::node::SpecText;
 use crate::node::protocol::{Reply, Request};
 use crate::node::remote::Remote;
-use crate::rdma::Transport;
+use crate::rdma::{Guid, Transport};
 use crate::spec::{Fabric, Spec};
 
 /// A walk of a large fabric with ports that do not answer.
@@ -27,10 +28,12 @@ pub(super) fn ask(spec: &Spec, text: &SpecText, nodes: &mut [(NodeChecks, Remote
         if askers.is_empty() {
             return None;
         }
+        let guids = guids(spec, name, nodes);
         let mut reasons = Vec::new();
         for asker in askers.into_iter().take(MAX_ASKED) {
             let (checks, remote) = &mut nodes[asker];
-            let request = Request::Managers { spec: text.clone(), node: checks.node.clone(), fabric: name.clone() };
+            let (node, fabric, guids) = (checks.node.clone(), name.clone(), guids.clone());
+            let request = Request::Managers { spec: text.clone(), node, fabric, guids };
             match remote.call(request, WALK, &mut |_| {}) {
                 Ok(Reply::Managers(found)) => return Some(FabricReport { fabric: name.clone(), checks: found }),
                 Ok(_) => reasons.push(format!("{}: {}", checks.node, remote.out_of_turn())),
@@ -42,6 +45,13 @@ pub(super) fn ask(spec: &Spec, text: &SpecText, nodes: &mut [(NodeChecks, Remote
         Some(FabricReport { fabric: name.clone(), checks: vec![check] })
     };
     infiniband.filter_map(report).collect()
+}
+
+/// The first port of each node on the fabric. A node's description may not say whose it is.
+fn guids(spec: &Spec, fabric: &Label, nodes: &[(NodeChecks, Remote)]) -> BTreeMap<HostName, Guid> {
+    let is_on = |port: &&CheckedPort| spec.networks.get(&port.network).is_some_and(|network| network.fabric == *fabric);
+    let first = |(node, _): &(NodeChecks, Remote)| Some((node.node.clone(), node.ports.iter().find(is_on)?.guid));
+    nodes.iter().filter_map(first).collect()
 }
 
 /// The nodes that the spec puts on the fabric, in the order in which they are asked.

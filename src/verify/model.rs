@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::name::{DeviceName, HostName, IfName, Label};
 use crate::perf::model::Measured;
+use crate::rdma::Guid;
 
 /// How a check came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -82,6 +83,8 @@ pub struct CheckedPort {
     pub device: DeviceName,
     /// Its number, from 1.
     pub port: u8,
+    /// Its GUID.
+    pub guid: Guid,
     /// Its network interface.
     pub interface: IfName,
     /// The interface's hardware address as sysfs has it.

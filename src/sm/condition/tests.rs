@@ -41,6 +41,7 @@ fn no_manager_is_started_beside_a_foreign_master() {
         device: "mlx5_0".parse().unwrap(),
         port: 1,
         managers: vec!["node01".parse().unwrap(), "node02".parse().unwrap()],
+        guids: vec![Guid(0x103)],
     };
     let master = says(SmState::Master);
     let may = |hosts: &[(&str, Says)]| judge(&condition, &fabric(hosts));
@@ -52,6 +53,8 @@ fn no_manager_is_started_beside_a_foreign_master() {
     let refused = may(&[("node01", Says::Nothing), ("storage9", master)]).unwrap_err();
     assert!(refused.contains("storage9") && refused.contains("LID 2"), "{refused}");
     assert!(may(&[("node01", master), ("storage9", master)]).is_err());
+    // A host of the spec whose node description is the driver's own, known by its GUID.
+    assert_eq!(may(&[("node01", Says::Nothing), ("node02", Says::Nothing), ("MT4123", master)]), Ok(()));
 }
 
 #[test]
