@@ -145,6 +145,18 @@ pub fn address_of_number(cidr: IpNet, number: i128) -> Result<IpNet, AddressErro
     IpNet::new(address, cidr.prefix_len()).map_err(|_| beyond())
 }
 
+/// How far an address is from a network's own; `None` when it is of the other family or not in it.
+#[must_use]
+pub fn number_of_address(cidr: &IpNet, address: IpAddr) -> Option<i128> {
+    let distance = match (cidr.network(), address) {
+        _ if !cidr.contains(&address) => return None,
+        (IpAddr::V4(base), IpAddr::V4(own)) => u128::from(u32::from(own) - u32::from(base)),
+        (IpAddr::V6(base), IpAddr::V6(own)) => u128::from(own) - u128::from(base),
+        _ => return None,
+    };
+    i128::try_from(distance).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 //! Built by the decoder only; relations between values are held by `check`.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -170,8 +171,8 @@ pub enum ConfigChoice {
 /// `[[nodes.ports]]`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Port {
-    /// Which HCA.
-    pub device: DeviceSelector,
+    /// Which HCA; `None` where each host of the group has its GUID in `[hosts.NAME]`.
+    pub device: Option<DeviceSelector>,
     /// Port of the HCA, from 1.
     pub port: u8,
     /// The interface name to pin; `None` keeps the kernel's.
@@ -200,6 +201,10 @@ pub struct ModuleOption(pub String);
 pub struct HostException {
     /// The name or address that ssh is given; the host's own name otherwise.
     pub ssh: Option<HostName>,
+    /// The GUIDs of its ports, by the interface name that the spec pins.
+    pub guids: BTreeMap<IfName, Guid>,
+    /// Its addresses, by network, where they are not what its number says.
+    pub addresses: BTreeMap<Label, IpAddr>,
 }
 
 /// `[verify]`
