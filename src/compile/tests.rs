@@ -110,3 +110,13 @@ fn many_hosts_cost_no_more_than_one() {
     }
     assert!(start.elapsed() < std::time::Duration::from_secs(2), "{:?}", start.elapsed());
 }
+
+#[test]
+fn groups_whose_names_have_the_same_numbers_take_turns() {
+    let quickstart = include_str!("../../examples/quickstart.toml").replace("config = \"netplan\"", "stride = 2");
+    let group = "\n[[nodes]]\nhosts = \"gpu[01-02]\"\nstride = 2\noffset = 1\n\
+                 [[nodes.ports]]\ndevice = \"mlx5_0\"\nnetwork = \"compute\"\n";
+    let spec = load("spec.toml", &(quickstart + group)).unwrap().spec;
+    let address = |name: &str| compile(&spec, &host(name)).unwrap().ports[0].address.value.addr().to_string();
+    assert_eq!(["node01", "gpu01", "node02", "gpu02"].map(address), ["10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5"]);
+}

@@ -50,11 +50,12 @@ fn network(draft: NetworkDraft) -> Option<Network> {
 }
 
 fn group(draft: GroupDraft) -> Option<NodeGroup> {
-    let GroupDraft { hosts, config, numbering, offset, ports } = draft;
+    let GroupDraft { hosts, config, numbering, stride, offset, ports } = draft;
     Some(NodeGroup {
         hosts: value(hosts)?,
         config: value(config)?,
         numbering: value(numbering)?,
+        stride: value(stride)?,
         offset: value(offset)?,
         ports: ports.all.into_iter().map(port).collect::<Option<_>>()?,
     })

@@ -93,6 +93,7 @@ pub(super) struct GroupDraft {
     pub(super) hosts: Read<HostList>,
     pub(super) config: Read<ConfigChoice>,
     pub(super) numbering: Read<Numbering>,
+    pub(super) stride: Read<i64>,
     pub(super) offset: Read<i64>,
     pub(super) ports: Rows<PortDraft>,
 }

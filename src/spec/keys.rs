@@ -208,12 +208,18 @@ pub static NODES: Table = Table {
             Words(|| words::names(words::NUMBERINGS)),
             "Where a host's number comes from: the last number in its name, or its position in the list, from 1. Default: name.",
         ),
+        key(
+            "stride",
+            Default("1"),
+            Integer(1, MOST_OFFSET),
+            "What each host's number is multiplied by, before `offset` is added: with 2, groups take turns. Default: 1.",
+        ),
         key("offset", Default("0"), Integer(-MOST_OFFSET, MOST_OFFSET), "Added to each host's number. Default: 0."),
         key("ports", Optional, Rows(&PORT), "The ports of each host."),
     ],
 };
 
-/// The largest `offset`, either way: as many digits as a host's number may have.
+/// The largest `stride`, and the largest `offset` either way: as many digits as a host's number may have.
 pub const MOST_OFFSET: i64 = 999_999_999_999_999_999;
 
 /// `[[nodes.ports]]`

@@ -138,7 +138,9 @@ pub struct NodeGroup {
     pub config: ConfigChoice,
     /// Where a host's number comes from.
     pub numbering: Numbering,
-    /// Added to each host's number.
+    /// Each host's number is multiplied by this, at least 1.
+    pub stride: i64,
+    /// Added to that.
     pub offset: i64,
     /// `[[nodes.ports]]`
     pub ports: Vec<Port>,

@@ -57,12 +57,13 @@ fn group_numbers(
     group: &GroupDraft,
     exceptions: &Exceptions<'_>,
 ) -> Option<Numbers> {
-    let (hosts, numbering, offset) = (group.hosts.as_ref()?, group.numbering.as_ref()?, group.offset.as_ref()?);
+    let (hosts, numbering) = (group.hosts.as_ref()?, group.numbering.as_ref()?);
+    let (stride, offset) = (group.stride.as_ref()?, group.offset.as_ref()?);
     let mut all = Vec::with_capacity(hosts.value.count());
     let mut without = None;
     let mut count = 0usize;
     for (position, host) in roster.group(index).enumerate() {
-        match addressing::number(roster.name(host), position, numbering.value, offset.value) {
+        match addressing::number(roster.name(host), position, numbering.value, stride.value, offset.value) {
             Some(number) => all.push((number, host)),
             None if exceptions.cover(host, group) => {}
             None => {
@@ -97,7 +98,7 @@ fn limits(
 ) {
     let Some(name) = &port.network else { return };
     let Some(cidr) = c.draft.networks.all.get(&name.value).and_then(|network| network.cidr.as_ref()) else { return };
-    let Some(hosts) = &group.hosts else { return };
+    let (Some(hosts), Some(stride)) = (&group.hosts, &group.stride) else { return };
     let mut found: Vec<AddressError> = Vec::new();
     for (number, host) in numbers.extremes(exceptions.of(&name.value)).into_iter().flatten() {
         let Err(e) = addressing::address_of_number(cidr.value, number) else { continue };
@@ -124,7 +125,11 @@ fn limits(
             other => (
                 Code::NetworkTooSmall,
                 format!("`{host}` has number {number}, and {}", beyond(other, &name.value)),
-                "a wider network (a shorter prefix) has room; `offset` or `numbering = \"position\"` make numbers smaller",
+                if stride.value > 1 {
+                    "a smaller `stride` makes numbers smaller, and a wider network (a shorter prefix) has room"
+                } else {
+                    "a wider network (a shorter prefix) has room; `offset` or `numbering = \"position\"` make numbers smaller"
+                },
             ),
         };
         c.faults.push(

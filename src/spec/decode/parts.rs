@@ -53,6 +53,7 @@ pub(super) fn group<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, _: Span) -
         hosts: fields.required(d, "hosts", values::host_list),
         config: fields.or(d, "config", ConfigChoice::Auto, |d, v| leaf::word(d, v, words::CONFIGS)),
         numbering: fields.or(d, "numbering", Numbering::Name, |d, v| leaf::word(d, v, words::NUMBERINGS)),
+        stride: fields.or(d, "stride", 1, |d, v| leaf::integer(d, v, 1..=keys::MOST_OFFSET)),
         offset: fields.or(d, "offset", 0, |d, v| leaf::integer(d, v, -keys::MOST_OFFSET..=keys::MOST_OFFSET)),
         ports: fields.rows(d, "ports", &keys::PORT, port),
     }
