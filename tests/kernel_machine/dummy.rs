@@ -2,10 +2,10 @@
 
 use selvedge::machine::Machine;
 use selvedge::machine::real::RealMachine;
-use selvedge::state::{Object, State};
+use selvedge::state::{AddressGeneration, Object, State};
 
 use crate::Test;
-use crate::oracle::{address, addresses, ip, is_up, link, mode, mtu, observe, own_network, perform, up};
+use crate::oracle::{address, addresses, ip, is_up, link, mode, mtu, observe, own_network, perform, run, up};
 
 pub(crate) const TESTS: &[Test] = &[
     ("addresses_come_and_go", addresses_come_and_go),
@@ -14,6 +14,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("mtu_and_up_are_set", mtu_and_up_are_set),
     ("a_refusal_carries_the_kernels_words", a_refusal_carries_the_kernels_words),
     ("an_observation_agrees_with_ip", an_observation_agrees_with_ip),
+    ("how_a_link_local_address_is_made_is_set", how_a_link_local_address_is_made_is_set),
     ("a_missing_link_is_absent_and_refuses", a_missing_link_is_absent_and_refuses),
 ];
 
@@ -136,6 +137,10 @@ fn an_observation_agrees_with_ip() {
     let mut expected: Vec<_> = addresses("d0").iter().map(|text| (address("d0", text), State::Present)).collect();
     expected.push((mtu("d0"), State::Mtu { bytes: 2044 }));
     expected.push((up("d0"), State::Up));
+    let made = run("sysctl", "--values net.ipv6.conf.d0.addr_gen_mode");
+    assert_eq!(made.trim(), "0");
+    let link = "d0".parse().unwrap();
+    expected.push((Object::LinkLocal { link }, State::Made { by: AddressGeneration::Eui64 }));
     assert_eq!(seen, expected.into_iter().collect());
     let names: Vec<String> = machine.links().unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(names, ["d0", "lo"]);
@@ -149,4 +154,20 @@ fn a_missing_link_is_absent_and_refuses() {
     let error = perform(&mut machine, &mtu("d9"), State::Mtu { bytes: 1500 }).unwrap_err();
     assert_eq!(error.to_string(), "the kernel refused to set d9 MTU to 1500: No such device");
     perform(&mut machine, &address("d9", "10.0.0.1/16"), State::Absent).unwrap();
+}
+
+fn how_a_link_local_address_is_made_is_set() {
+    let mut machine = dummy();
+    let made = || link("d0")["addr_info"].as_array().unwrap().iter().any(|info| info["scope"] == "link");
+    let object = Object::LinkLocal { link: "d0".parse().unwrap() };
+    let by = |by| State::Made { by };
+    perform(&mut machine, &object, by(AddressGeneration::None)).unwrap();
+    ip("link set d0 up mtu 2044");
+    assert_eq!((observe(&mut machine, &object), made()), (by(AddressGeneration::None), false));
+    perform(&mut machine, &object, by(AddressGeneration::Eui64)).unwrap();
+    assert_eq!((observe(&mut machine, &object), made()), (by(AddressGeneration::Eui64), true));
+    // Below what IPv6 needs there is none.
+    perform(&mut machine, &mtu("d0"), State::Mtu { bytes: 1279 }).unwrap();
+    assert_eq!(observe(&mut machine, &object), State::Absent);
+    assert!(machine.observe(&[mtu("d0")]).is_ok());
 }

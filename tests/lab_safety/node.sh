@@ -11,8 +11,10 @@ import json, sys
 for link in json.load(sys.stdin):
     data = link.get("linkinfo", {}).get("info_data", {})
     print(link["ifname"], link["mtu"], "UP" in link["flags"], data.get("mode"), data.get("pkey"))
-    for one in sorted((one["local"], one["prefixlen"], one["scope"]) for one in link["addr_info"]):
+    # A link-local address is made when the fabric lets the link have carrier: how it is made is what can be changed.
+    for one in sorted((one["local"], one["prefixlen"]) for one in link["addr_info"] if one["scope"] != "link"):
         print(" ", *one)'
+	sysctl --all --pattern '^net\.ipv6\.conf\..*\.addr_gen_mode$'
 	lsmod | cut -d' ' -f1 | grep -xE 'ib_ipoib|ib_umad|ib_uverbs|rdma_ucm' | sort
 	systemctl show --property=Id,LoadState,ActiveState,NeedDaemonReload selvedge-recover.service \
 		selvedge-opensm-compute.service opensm.service
