@@ -40,6 +40,21 @@ pub(super) const NETWORKD: Service = Service {
     interface: "org.freedesktop.network1.Manager",
 };
 
+/// NetworkManager.
+pub(super) const NETWORK_MANAGER: Service = Service {
+    shown: "NetworkManager",
+    name: "org.freedesktop.NetworkManager",
+    path: "/org/freedesktop/NetworkManager",
+    interface: "org.freedesktop.NetworkManager",
+};
+
+/// NetworkManager's profiles.
+pub(super) const PROFILES: Service = Service {
+    path: "/org/freedesktop/NetworkManager/Settings",
+    interface: "org.freedesktop.NetworkManager.Settings",
+    ..NETWORK_MANAGER
+};
+
 /// The system's message bus.
 pub(super) struct Bus {
     pub(super) runtime: Arc<Runtime>,
