@@ -11,6 +11,15 @@ use super::{File, LinkConfig, RenderError};
 use crate::rdma::{IpoibMode, Transport};
 use ipnet::IpNet;
 
+const BEFORE: &str = "/etc/NetworkManager/system-connections/selvedge-";
+const AFTER: &str = ".nmconnection";
+
+/// The link that a profile of ours is for, by the profile's path.
+#[must_use]
+pub fn link_of(path: &str) -> Option<&str> {
+    path.strip_prefix(BEFORE)?.strip_suffix(AFTER)
+}
+
 /// The profile of one link, and the device setting that belongs to it.
 ///
 /// # Errors
@@ -18,7 +27,7 @@ use ipnet::IpNet;
 pub fn files(link: &LinkConfig, cluster: &str, header: &[String]) -> Result<[File; 2], RenderError> {
     let name = &link.name.value;
     let profile = File {
-        path: format!("/etc/NetworkManager/system-connections/selvedge-{name}.nmconnection").parse()?,
+        path: format!("{BEFORE}{name}{AFTER}").parse()?,
         content: ini::render(&INI, header, &profile(link, cluster)?)?,
         // NetworkManager refuses a profile that others may read.
         mode: 0o600,
@@ -119,6 +128,7 @@ mod tests {
             assert_eq!(profile.content.lines().filter(|one| *one == line).count(), 1, "{line}");
         }
         assert_eq!((device.mode, profile.mode), (0o644, 0o600));
+        assert_eq!((link_of(profile.path.as_str()), link_of(device.path.as_str())), (Some("ib0"), None));
     }
 
     #[test]

@@ -1,17 +1,25 @@
 //! Has NetworkManager read its profiles and settings, and waits until no device is on its way.
 //!
-//! What was active stays active: a profile that changed takes effect the next
-//! time it is activated, and netlink corrects the link until then.
+//! A device of ours that another profile has is given ours: NetworkManager
+//! makes one of its own for each Ethernet link, and would ask for an address by
+//! DHCP there. One that has ours keeps it as it was activated, and netlink
+//! corrects the link.
 
 use std::collections::BTreeSet;
 
 use zbus::{Message, OwnedObjectPath};
 
-use super::bus::{Bus, NETWORK_MANAGER, PROFILES, refused};
+use super::bus::{Bus, NETWORK_MANAGER, PROFILES, Service, refused};
 use super::reload::settle;
 use crate::machine::MachineError;
+use crate::render::keyfile;
 
 const DEVICE_INTERFACE: &str = "org.freedesktop.NetworkManager.Device";
+const ACTIVE_INTERFACE: &str = "org.freedesktop.NetworkManager.Connection.Active";
+const PROFILE_INTERFACE: &str = "org.freedesktop.NetworkManager.Settings.Connection";
+
+/// The lowest `NMDeviceState` in which a profile can be activated: disconnected.
+const ACTIVATABLE: u32 = 30;
 
 /// `NM_MANAGER_RELOAD_FLAG_CONF`: NetworkManager.conf and conf.d, not DNS.
 const CONF: u32 = 1;
@@ -26,24 +34,57 @@ pub(super) fn reload(bus: &Bus) -> Result<(), MachineError> {
         let mut changes = bus.signals(NETWORK_MANAGER, DEVICE_INTERFACE, "StateChanged").await?;
         bus.call(NETWORK_MANAGER, "Reload", &(CONF,)).await?;
         bus.call(PROFILES, "ReloadConnections", &()).await?;
+        activate(bus).await?;
         let waiting = on_their_way(bus).await?.difference(&before).cloned().collect();
         settle(NETWORK_MANAGER, waiting, &mut changes, new_state).await
     })
 }
 
+/// Gives each device that another profile has the one that we wrote for it.
+async fn activate(bus: &Bus) -> Result<(), MachineError> {
+    let devices = paths(bus, NETWORK_MANAGER, "GetDevices").await?;
+    for profile in paths(bus, PROFILES, "ListConnections").await? {
+        let file: Option<String> = bus.property(PROFILES, profile.as_str(), PROFILE_INTERFACE, "Filename").await;
+        let Some(link) = file.as_deref().and_then(keyfile::link_of) else { continue };
+        for device in &devices {
+            let name: Option<String> = device_property(bus, device, "Interface").await;
+            let state: Option<u32> = device_property(bus, device, "State").await;
+            if name.as_deref() != Some(link) || state.is_none_or(|state| state < ACTIVATABLE) {
+                continue;
+            }
+            let used = match device_property::<OwnedObjectPath>(bus, device, "ActiveConnection").await {
+                Some(active) => bus.property(NETWORK_MANAGER, active.as_str(), ACTIVE_INTERFACE, "Connection").await,
+                None => None,
+            };
+            if used.as_ref() != Some(&profile) {
+                let any = OwnedObjectPath::default();
+                bus.call(NETWORK_MANAGER, "ActivateConnection", &(&profile, device, any)).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
 async fn on_their_way(bus: &Bus) -> Result<BTreeSet<String>, MachineError> {
-    let answer = bus.call(NETWORK_MANAGER, "GetDevices", &()).await?;
-    let body = answer.body();
-    let paths: Vec<OwnedObjectPath> =
-        body.deserialize().map_err(|error| refused(NETWORK_MANAGER.shown, "GetDevices", error))?;
     let mut devices = BTreeSet::new();
-    for path in paths {
-        let state: Option<u32> = bus.property(NETWORK_MANAGER, path.as_str(), DEVICE_INTERFACE, "State").await;
-        if state.is_some_and(is_on_its_way) {
-            devices.insert(path.to_string());
+    for device in paths(bus, NETWORK_MANAGER, "GetDevices").await? {
+        if device_property(bus, &device, "State").await.is_some_and(is_on_its_way) {
+            devices.insert(device.to_string());
         }
     }
     Ok(devices)
+}
+
+async fn paths(bus: &Bus, service: Service, method: &str) -> Result<Vec<OwnedObjectPath>, MachineError> {
+    let answer = bus.call(service, method, &()).await?;
+    answer.body().deserialize().map_err(|error| refused(service.shown, method, error))
+}
+
+async fn device_property<T>(bus: &Bus, device: &OwnedObjectPath, property: &str) -> Option<T>
+where
+    T: TryFrom<zbus::OwnedVariant>,
+{
+    bus.property(NETWORK_MANAGER, device.as_str(), DEVICE_INTERFACE, property).await
 }
 
 /// The device that a signal is about, and whether it is on its way now.
