@@ -72,17 +72,17 @@ pub fn number_in_name(host: &str) -> Option<u64> {
     if digits.len() > 18 { None } else { digits.parse().ok() }
 }
 
-/// The number of a host: `position` is its index in its group's list, from 0.
+/// The number of a host, stride × own number + offset: `position` is its index in its group's list, from 0.
 ///
-/// It may be below zero with a negative offset. `None` if it comes from a name that has none.
+/// Both have at most 18 digits, so that no product comes near 128 bits. It may be below zero with a negative offset. `None` if it comes from a name that has none.
 #[must_use]
-pub fn number(host: &str, position: usize, numbering: Numbering, offset: i64) -> Option<i128> {
+pub fn number(host: &str, position: usize, numbering: Numbering, stride: i64, offset: i64) -> Option<i128> {
     let own = match numbering {
         Numbering::Name => i128::from(number_in_name(host)?),
         // A list has at most a million hosts.
         Numbering::Position => position as i128 + 1,
     };
-    Some(own + i128::from(offset))
+    Some(own * i128::from(stride) + i128::from(offset))
 }
 
 /// The number of a host of a group.
@@ -93,7 +93,7 @@ pub fn host_number(group: &NodeGroup, host: &HostName) -> Result<i128, AddressEr
     let Some(position) = group.hosts.position(host) else {
         return Err(AddressError::NotInGroup { host: host.clone(), hosts: group.hosts.to_string() });
     };
-    number(host.as_str(), position, group.numbering, group.offset)
+    number(host.as_str(), position, group.numbering, group.stride, group.offset)
         .ok_or_else(|| AddressError::NoNumber { host: host.clone() })
 }
 
@@ -145,6 +145,18 @@ pub fn address_of_number(cidr: IpNet, number: i128) -> Result<IpNet, AddressErro
     IpNet::new(address, cidr.prefix_len()).map_err(|_| beyond())
 }
 
+/// How far an address is from a network's own; `None` when it is of the other family or not in it.
+#[must_use]
+pub fn number_of_address(cidr: &IpNet, address: IpAddr) -> Option<i128> {
+    let distance = match (cidr.network(), address) {
+        _ if !cidr.contains(&address) => return None,
+        (IpAddr::V4(base), IpAddr::V4(own)) => u128::from(u32::from(own) - u32::from(base)),
+        (IpAddr::V6(base), IpAddr::V6(own)) => u128::from(own) - u128::from(base),
+        _ => return None,
+    };
+    i128::try_from(distance).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,6 +173,15 @@ mod tests {
         assert_eq!(number_in_name("gpu017.site2.example"), Some(17));
         assert_eq!(number_in_name("login"), None);
         assert_eq!(number_in_name("n9999999999999999999"), None);
+    }
+
+    #[test]
+    fn a_number_is_multiplied_and_then_shifted() {
+        let most = 999_999_999_999_999_999;
+        assert_eq!(number("gpu017", 0, Numbering::Name, 2, -1), Some(33));
+        assert_eq!(number("login", 4, Numbering::Position, 10, 3), Some(53));
+        let largest = number("n999999999999999999", 0, Numbering::Name, most, most).unwrap();
+        assert_eq!(largest, i128::from(most) * i128::from(most) + i128::from(most));
     }
 
     #[test]

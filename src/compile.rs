@@ -4,6 +4,7 @@
 //! found in the groups by arithmetic; nothing is expanded, so the cost does not
 //! grow with the number of hosts. Nothing is asked of the host itself.
 
+use ipnet::IpNet;
 use strsim::jaro_winkler;
 use thiserror::Error;
 
@@ -126,14 +127,18 @@ fn compile_port(spec: &Spec, group: &NodeGroup, host: &HostName, port: &Port) ->
     let network_table = format!("[networks.{}]", port.network);
     let on = origin(network_table.clone(), "fabric", &quoted(network.fabric.as_str()));
     let fabric = spec.fabrics.get(&network.fabric).ok_or(CompileError::Dangling { origin: on })?;
-    let address = addressing::address(network, group, host).map_err(|source| CompileError::NoAddress {
-        host: host.clone(),
-        network: port.network.clone(),
-        source,
-    })?;
     let from_network = |key: &str, value: &str| origin(network_table.clone(), key, value);
+    let by_number = || {
+        let value = addressing::address(network, group, host)?;
+        Ok(Sourced { value, origin: from_network("cidr", &quoted(&network.cidr.to_string())) })
+    };
+    let address = own_address(spec, host, port, network)
+        .map_or_else(by_number, Ok)
+        .map_err(|source| CompileError::NoAddress { host: host.clone(), network: port.network.clone(), source })?;
+    let interface = || port.interface.as_ref().map_or("", |name| name.as_str());
+    let no_device = || CompileError::Dangling { origin: origin(table(), "interface", &quoted(interface())) };
     Ok(PortIntent {
-        device: Sourced { value: port.device.clone(), origin: device_origin(table(), &port.device) },
+        device: selector(spec, host, port).ok_or_else(no_device)?,
         port: port.port,
         interface: port
             .interface
@@ -142,7 +147,7 @@ fn compile_port(spec: &Spec, group: &NodeGroup, host: &HostName, port: &Port) ->
         network: port.network.clone(),
         fabric: network.fabric.clone(),
         speed: fabric.speed,
-        address: Sourced { value: address, origin: from_network("cidr", &quoted(&network.cidr.to_string())) },
+        address,
         mode: Sourced { value: network.mode, origin: from_network("mode", &quoted(mode_word(network.mode))) },
         mtu: Sourced { value: network.mtu, origin: from_network("mtu", &mtu_word(network)) },
         transport: Sourced { value: fabric.transport, origin: transport_origin(&network.fabric, fabric) },
@@ -151,6 +156,28 @@ fn compile_port(spec: &Spec, group: &NodeGroup, host: &HostName, port: &Port) ->
             origin: origin(format!("[fabrics.{}]", network.fabric), "mtu", &fabric.mtu.bytes().to_string()),
         },
     })
+}
+
+/// The HCA of a port: the host's own GUID before what its group says.
+fn selector(spec: &Spec, host: &HostName, port: &Port) -> Option<Sourced<DeviceSelector>> {
+    let own = || {
+        let (name, guid) = spec.hosts.get(host)?.guids.get_key_value(port.interface.as_ref()?)?;
+        let origin = origin(format!("[hosts.{host}]"), &format!("guids.{name}"), &quoted(&guid.to_string()));
+        Some(Sourced { value: DeviceSelector::Guid(*guid), origin })
+    };
+    let of_group = |device: &DeviceSelector| Sourced {
+        value: device.clone(),
+        origin: device_origin("[[nodes.ports]]".to_owned(), device),
+    };
+    own().or_else(|| port.device.as_ref().map(of_group))
+}
+
+/// The address that `[hosts.NAME]` gives the host in the port's network.
+fn own_address(spec: &Spec, host: &HostName, port: &Port, network: &Network) -> Option<Sourced<IpNet>> {
+    let address = *spec.hosts.get(host)?.addresses.get(&port.network)?;
+    let value = IpNet::new(address, network.cidr.prefix_len()).ok()?;
+    let key = format!("addresses.{}", port.network);
+    Some(Sourced { value, origin: origin(format!("[hosts.{host}]"), &key, &quoted(&address.to_string())) })
 }
 
 fn managers(spec: &Spec, host: &HostName) -> Vec<ManagerRole> {
@@ -172,9 +199,9 @@ fn managers(spec: &Spec, host: &HostName) -> Vec<ManagerRole> {
 /// The GUID of the host's first port on a fabric, where the spec selects it by GUID.
 #[must_use]
 pub fn guid_on(spec: &Spec, host: &HostName, fabric: &Label) -> Option<Guid> {
-    let (_, group) = locate(spec, host)?;
+    let (host, group) = locate(spec, host)?;
     let is_on = |port: &&Port| spec.networks.get(&port.network).is_some_and(|network| network.fabric == *fabric);
-    match group.ports.iter().find(is_on)?.device {
+    match selector(spec, &host, group.ports.iter().find(is_on)?)?.value {
         DeviceSelector::Guid(guid) => Some(guid),
         DeviceSelector::Name(_) | DeviceSelector::Pci(_) => None,
     }

@@ -23,6 +23,15 @@ Hosts are written as ClusterShell or Slurm host lists: `node[01-16]`, `rack[1-3]
 `gpu[1-4,7]`. A host's address is the network's base and its number, which by default is the last
 number in its name: in `10.0.0.0/16`, `node07` has `10.0.0.7`. Names of fabrics and networks are
 yours to choose.
+
+What is special about single hosts takes a line each, however many hosts a group has:
+
+```toml
+[hosts]
+node0017.guids.ib0 = \"0x0002c90300000017\"           # the port that is to be ib0
+node0018.guids.ib0 = \"0x0002c90300000018\"
+node0018.addresses.compute = \"10.0.200.18\"          # not what its number says
+```
 ";
 
 fn root() -> &'static Path {
@@ -190,6 +199,7 @@ fn takes(shape: &Shape) -> String {
         Shape::Option => "a number, a text, `true` or `false`".to_owned(),
         Shape::One(table) | Shape::Named(_, table) => format!("`{}`", table.title),
         Shape::Rows(table) => format!("`{}`, once or more", table.title),
+        Shape::Map(_, example, shape) => format!("a table by such keys as `{example}`: {}", takes(shape)),
         Shape::Free(_, shape) => format!("tables by name, with keys of your choice: {}", takes(shape)),
     }
 }

@@ -90,6 +90,26 @@ fn a_group_for_each_host_is_linear() {
     linear("spelt out", spelt_out);
 }
 
+/// All hosts in one group, each with its GUIDs, and an address that is not what its number says.
+fn with_exceptions(count: usize) -> String {
+    let mut text = folded(count).replace("device = ", "# ");
+    text.push_str("[hosts]\n");
+    for host in 1..=count {
+        for rail in 0..RAILS {
+            writeln!(text, "n{host:06}.guids.ib{rail} = \"0x{:016x}\"", 0x0002_c903_0000_0000 + host * RAILS + rail)
+                .unwrap();
+        }
+        let address = 0x0a04_0000 + u32::try_from(host).unwrap();
+        writeln!(text, "n{host:06}.addresses.rail0 = \"{}\"", std::net::Ipv4Addr::from(address)).unwrap();
+    }
+    text
+}
+
+#[test]
+fn exceptions_for_each_host_are_linear() {
+    linear("exceptions", with_exceptions);
+}
+
 #[test]
 fn a_fault_in_each_of_many_groups_is_still_quick() {
     let text = spelt_out(5_000).replace("network = \"rail7\"", "network = \"rial7\"");

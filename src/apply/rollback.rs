@@ -290,6 +290,8 @@ fn note_readers(change: &Change, stale: &mut BTreeSet<ConfigSystem>) {
 /// The states that can and need to be restored now.
 fn within(before: &States, observed: &States, when: When) -> States {
     let restorable = |object: &Object, state: &State| match (when, object) {
+        // It comes and goes with IPv6, and that with the MTU.
+        (_, Object::LinkLocal { .. }) => observed.get(object) != State::Absent,
         (When::Running, _) => true,
         // A start would wait for the boot, which waits for this: what is to run is started from the files.
         (When::Boot, Object::Unit { .. }) => {

@@ -42,6 +42,49 @@ fn managers_whose_ports_have_guids_in_the_spec_are_known_by_them() {
     assert_eq!(compile(&spec, &host("node01")).unwrap().managers[0].guids, [Guid(0x0002_c903_0000_0002)]);
 }
 
+/// A group whose hosts say the GUIDs of their ports, one of them with an address of its own.
+fn with_exceptions() -> Spec {
+    let exceptions = "\n[hosts]\nnode01.guids.ib0 = \"0x0002c90300000001\"\nnode02.guids.ib0 = \"0x0002c90300000002\"\n\
+                      node02.addresses.compute = \"10.0.200.2\"\n";
+    let text = include_str!("../../examples/quickstart.toml").replace("device = \"mlx5_0\"", "");
+    load("spec.toml", &(text + exceptions)).unwrap().spec
+}
+
+#[test]
+fn what_is_special_about_a_host_goes_before_its_group() {
+    let spec = with_exceptions();
+    let port = |name: &str| compile(&spec, &host(name)).unwrap().ports.remove(0);
+    let (first, second) = (port("node01"), port("node02.cluster.example"));
+    assert_eq!(first.device.value, DeviceSelector::Guid(Guid(0x0002_c903_0000_0001)));
+    assert_eq!(first.device.origin.to_string(), "[hosts.node01] guids.ib0 = \"0x0002c90300000001\"");
+    assert_eq!(first.address.value, "10.0.0.1/16".parse().unwrap());
+    assert_eq!(second.device.value, DeviceSelector::Guid(Guid(0x0002_c903_0000_0002)));
+    assert_eq!(second.address.value, "10.0.200.2/16".parse().unwrap());
+    assert_eq!(second.address.origin.to_string(), "[hosts.node02] addresses.compute = \"10.0.200.2\"");
+}
+
+#[test]
+fn a_guid_that_a_host_says_is_known_to_the_fabric() {
+    let spec = with_exceptions();
+    let fabric = "compute".parse().unwrap();
+    assert_eq!(guid_on(&spec, &host("node02"), &fabric), Some(Guid(0x0002_c903_0000_0002)));
+    assert_eq!(compile(&spec, &host("node01")).unwrap().managers[0].guids.len(), 2);
+}
+
+#[test]
+fn hosts_with_addresses_of_their_own_need_no_number_and_leave_theirs_free() {
+    let said = |exceptions: &str| {
+        let text = include_str!("../../examples/quickstart.toml").replace("node[01-02]", "node[01-02],login,node2");
+        load("spec.toml", &(text + exceptions))
+            .map(|_| ())
+            .map_err(|faults| faults.records().into_iter().map(|record| record.code.to_string()).collect::<Vec<_>>())
+    };
+    let login = "\n[hosts]\nlogin.addresses.compute = \"10.0.200.1\"\n";
+    assert_eq!(said(""), Err(vec!["host-without-number".to_owned(), "number-collision".to_owned()]));
+    assert_eq!(said(login), Err(vec!["number-collision".to_owned()]));
+    assert_eq!(said(&format!("{login}node2.addresses.compute = \"10.0.200.2\"\n")), Ok(()));
+}
+
 #[test]
 fn a_qualified_name_is_the_host_of_its_first_label() {
     let intent = compile(&spec("node[01-16]"), &host("node03.cluster.example")).unwrap();
@@ -66,4 +109,14 @@ fn many_hosts_cost_no_more_than_one() {
         compile(&spec, &host("node")).unwrap_err();
     }
     assert!(start.elapsed() < std::time::Duration::from_secs(2), "{:?}", start.elapsed());
+}
+
+#[test]
+fn groups_whose_names_have_the_same_numbers_take_turns() {
+    let quickstart = include_str!("../../examples/quickstart.toml").replace("config = \"netplan\"", "stride = 2");
+    let group = "\n[[nodes]]\nhosts = \"gpu[01-02]\"\nstride = 2\noffset = 1\n\
+                 [[nodes.ports]]\ndevice = \"mlx5_0\"\nnetwork = \"compute\"\n";
+    let spec = load("spec.toml", &(quickstart + group)).unwrap().spec;
+    let address = |name: &str| compile(&spec, &host(name)).unwrap().ports[0].address.value.addr().to_string();
+    assert_eq!(["node01", "gpu01", "node02", "gpu02"].map(address), ["10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5"]);
 }

@@ -12,7 +12,9 @@ use ipnet::IpNet;
 use super::{Machine, MachineError};
 use crate::name::{IfName, ModuleName, UnitName};
 use crate::rdma::{CONNECTED_MTU, Guid, IPOIB_HEADER_BYTES, IpoibMode};
-use crate::state::{Blobs, Change, Condition, ConfigSystem, FilePath, Object, Observed, Route, State};
+use crate::state::{
+    AddressGeneration, Blobs, Change, Condition, ConfigSystem, FilePath, Object, Observed, Route, State,
+};
 
 /// The smallest MTU that carries IPv4 (RFC 791), bytes, and `ETH_MIN_MTU` in the kernel: below it IPv4 leaves the link.
 const MIN_MTU: u32 = 68;
@@ -46,6 +48,8 @@ pub struct SimLink {
     pub mtu: u32,
     /// `IFF_UP`.
     pub up: bool,
+    /// How its IPv6 link-local address is made.
+    pub link_local: AddressGeneration,
     /// Addresses.
     pub addresses: BTreeSet<IpNet>,
     /// Routes that somebody made; they go when the link goes down.
@@ -142,6 +146,14 @@ impl Machine for SimMachine {
             (Object::LinkMtu { link }, State::Mtu { bytes }) => self.set_mtu(link, *bytes, change),
             (Object::LinkUp { link }, State::Up) => self.set_up(link, true, change),
             (Object::LinkUp { link }, State::Down) => self.set_up(link, false, change),
+            (Object::LinkLocal { link }, State::Made { by }) => {
+                let link = self.link_mut(link, change)?;
+                if link.mtu < MIN_IPV6_MTU {
+                    return Err(refused(change, io::ErrorKind::NotFound));
+                }
+                link.link_local = *by;
+                Ok(())
+            }
             (Object::Address { link, address }, State::Present) => {
                 let link = self.link_mut(link, change)?;
                 if link.mtu < least_mtu(address) {
@@ -207,6 +219,7 @@ impl SimMachine {
             Object::LinkUp { link }
             | Object::LinkMode { link }
             | Object::LinkMtu { link }
+            | Object::LinkLocal { link }
             | Object::Address { link, .. }
             | Object::Route { link, .. } => {
                 let seen = self.seen_of(link);
@@ -225,6 +238,9 @@ impl SimMachine {
             (Object::LinkMtu { link: name() }, State::Mtu { bytes: link.mtu }),
             (Object::LinkUp { link: name() }, if link.up { State::Up } else { State::Down }),
         ];
+        if link.mtu >= MIN_IPV6_MTU {
+            seen.push((Object::LinkLocal { link: name() }, State::Made { by: link.link_local }));
+        }
         let address = |address: &IpNet| (Object::Address { link: name(), address: *address }, State::Present);
         seen.extend(link.addresses.iter().map(address));
         let route = |route: &Route| (Object::Route { link: name(), route: Box::new(route.clone()) }, State::Present);
@@ -236,6 +252,7 @@ impl SimMachine {
     /// come back; here nothing does.
     fn configure_anew(&mut self) {
         for link in self.links.values_mut() {
+            link.link_local = AddressGeneration::None;
             link.addresses.clear();
             link.routes.clear();
         }
@@ -276,6 +293,7 @@ impl SimMachine {
                     mode: IpoibMode::Datagram,
                     mtu,
                     up: false,
+                    link_local: AddressGeneration::Eui64,
                     addresses: BTreeSet::new(),
                     routes: BTreeSet::new(),
                 };
@@ -331,6 +349,9 @@ impl SimMachine {
         link.mtu = if link.mode == IpoibMode::Datagram { bytes.min(carried) } else { bytes };
         let mtu = link.mtu;
         link.addresses.retain(|address| mtu >= least_mtu(address));
+        if mtu < MIN_IPV6_MTU {
+            link.link_local = AddressGeneration::Eui64;
+        }
         Ok(())
     }
 

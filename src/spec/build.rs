@@ -3,9 +3,11 @@
 //! Nothing is judged here: a value that is absent means that its fault has
 //! been reported, and there is no spec.
 
-use super::draft::{Draft, FabricDraft, GroupDraft, NetworkDraft, PortDraft, Read};
+use std::collections::BTreeMap;
+
+use super::draft::{Draft, Entry, FabricDraft, GroupDraft, HostDraft, NetworkDraft, PortDraft, Read};
 use super::fault::Located;
-use super::model::{Cluster, Fabric, Network, NodeGroup, Port, Spec, SubnetManager, Verify};
+use super::model::{Cluster, Fabric, HostException, Network, NodeGroup, Port, Spec, SubnetManager, Verify};
 
 pub(super) fn build(draft: Draft) -> Option<Spec> {
     let Draft { cluster_name, fabrics, networks, nodes, hosts, modules, verify } = draft;
@@ -14,7 +16,7 @@ pub(super) fn build(draft: Draft) -> Option<Spec> {
         fabrics: fabrics.all.into_iter().map(|(name, draft)| Some((name, fabric(draft)?))).collect::<Option<_>>()?,
         networks: networks.all.into_iter().map(|(name, draft)| Some((name, network(draft)?))).collect::<Option<_>>()?,
         nodes: nodes.all.into_iter().map(group).collect::<Option<_>>()?,
-        hosts: hosts.all.into_iter().map(|(name, host)| (name, host.value)).collect(),
+        hosts: hosts.all.into_iter().map(|(name, draft)| Some((name, host(draft)?))).collect::<Option<_>>()?,
         modules,
         verify: Verify { min_bandwidth: value(verify.min_bandwidth)?, max_latency: value(verify.max_latency)? },
     })
@@ -48,11 +50,12 @@ fn network(draft: NetworkDraft) -> Option<Network> {
 }
 
 fn group(draft: GroupDraft) -> Option<NodeGroup> {
-    let GroupDraft { hosts, config, numbering, offset, ports } = draft;
+    let GroupDraft { hosts, config, numbering, stride, offset, ports } = draft;
     Some(NodeGroup {
         hosts: value(hosts)?,
         config: value(config)?,
         numbering: value(numbering)?,
+        stride: value(stride)?,
         offset: value(offset)?,
         ports: ports.all.into_iter().map(port).collect::<Option<_>>()?,
     })
@@ -61,4 +64,13 @@ fn group(draft: GroupDraft) -> Option<NodeGroup> {
 fn port(draft: PortDraft) -> Option<Port> {
     let PortDraft { device, port, interface, network } = draft;
     Some(Port { device: value(device)?, port: value(port)?, interface: value(interface), network: value(network)? })
+}
+
+fn host(draft: HostDraft) -> Option<HostException> {
+    let HostDraft { at: _, ssh, guids, addresses } = draft;
+    Some(HostException { ssh, guids: entries(guids)?, addresses: entries(addresses)? })
+}
+
+fn entries<K: Ord, V>(all: Vec<Entry<K, V>>) -> Option<BTreeMap<K, V>> {
+    all.into_iter().map(|Entry { key, value: read }| Some((key.value, value(read)?))).collect()
 }

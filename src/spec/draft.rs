@@ -5,18 +5,18 @@
 //! has been reported already, so a check skips it.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use ipnet::IpNet;
 
 use super::fault::{Located, Span};
 use super::model::{
-    ConfigChoice, DeviceSelector, FabricMtu, HostException, MinBandwidth, ModeChoice, ModuleOption, MtuChoice,
-    Numbering, Topology,
+    ConfigChoice, DeviceSelector, FabricMtu, MinBandwidth, ModeChoice, ModuleOption, MtuChoice, Numbering, Topology,
 };
 use crate::hostlist::HostList;
 use crate::name::{HostName, IfName, Label, ModuleName};
-use crate::rdma::{Speed, Transport};
+use crate::rdma::{Guid, Speed, Transport};
 
 /// A value that was read, or whose fault has been reported.
 pub(super) type Read<T> = Option<Located<T>>;
@@ -53,7 +53,7 @@ pub(super) struct Draft {
     pub(super) fabrics: Named<Label, FabricDraft>,
     pub(super) networks: Named<Label, NetworkDraft>,
     pub(super) nodes: Rows<GroupDraft>,
-    pub(super) hosts: Named<HostName, Located<HostException>>,
+    pub(super) hosts: Named<HostName, HostDraft>,
     pub(super) modules: BTreeMap<ModuleName, BTreeMap<ModuleName, ModuleOption>>,
     pub(super) verify: VerifyDraft,
 }
@@ -93,16 +93,34 @@ pub(super) struct GroupDraft {
     pub(super) hosts: Read<HostList>,
     pub(super) config: Read<ConfigChoice>,
     pub(super) numbering: Read<Numbering>,
+    pub(super) stride: Read<i64>,
     pub(super) offset: Read<i64>,
     pub(super) ports: Rows<PortDraft>,
 }
 
 #[derive(Debug)]
 pub(super) struct PortDraft {
-    pub(super) device: Read<DeviceSelector>,
+    /// Read as `None` where the hosts have to say it.
+    pub(super) device: Read<Option<DeviceSelector>>,
     pub(super) port: Read<u8>,
     pub(super) interface: Read<IfName>,
     pub(super) network: Read<Label>,
+}
+
+#[derive(Debug)]
+pub(super) struct HostDraft {
+    /// Where its name stands.
+    pub(super) at: Span,
+    pub(super) ssh: Option<HostName>,
+    pub(super) guids: Vec<Entry<IfName, Guid>>,
+    pub(super) addresses: Vec<Entry<Label, IpAddr>>,
+}
+
+/// A key of the reader's choice, and what it has.
+#[derive(Debug)]
+pub(super) struct Entry<K, V> {
+    pub(super) key: Located<K>,
+    pub(super) value: Read<V>,
 }
 
 #[derive(Debug, Default)]

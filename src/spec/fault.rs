@@ -94,6 +94,8 @@ codes! {
     BadSpeed = "bad-speed" Error,
     /// Not a network in CIDR form.
     BadCidr = "bad-cidr" Error,
+    /// Not an address.
+    BadAddress = "bad-address" Error,
     /// Not a time.
     BadDuration = "bad-duration" Error,
     /// Not a bandwidth.
@@ -112,6 +114,8 @@ codes! {
     UnknownFabric = "unknown-fabric" Error,
     /// A reference to a network that the spec does not have.
     UnknownNetwork = "unknown-network" Error,
+    /// A reference to a port that the host does not have.
+    UnknownPort = "unknown-port" Error,
     /// A reference to a host that is in no group.
     UnknownHost = "unknown-host" Error,
     /// A host in two groups.
@@ -120,6 +124,12 @@ codes! {
     HostWithoutNumber = "host-without-number" Error,
     /// Two hosts that would get one address.
     NumberCollision = "number-collision" Error,
+    /// A host without a GUID for a port that its group knows by nothing else.
+    HostWithoutGuid = "host-without-guid" Error,
+    /// An address of `[hosts.NAME]` that another host has.
+    AddressCollision = "address-collision" Error,
+    /// An address that is not in its network.
+    AddressOutsideNetwork = "address-outside-network" Error,
     /// A host whose address would be the network's own.
     NetworkAddress = "network-address" Error,
     /// A host whose address would be the broadcast address.

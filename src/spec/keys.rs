@@ -62,6 +62,8 @@ pub enum Shape {
     One(&'static Table),
     /// Tables by name, the names of a pattern.
     Named(&'static str, &'static Table),
+    /// A table of one shape by keys of a pattern, with a key as an example.
+    Map(&'static str, &'static str, &'static Shape),
     /// Tables by name whose keys are free, of one shape each.
     Free(&'static str, &'static Shape),
     /// An array of tables.
@@ -81,13 +83,14 @@ const fn key(name: &'static str, need: Need, shape: Shape, doc: &'static str) ->
 }
 
 use Need::{Default, Optional, Required};
-use Shape::{Any, Free, Integer, Integers, Named, One, Rows, Text, Texts, Words};
+use Shape::{Any, Free, Integer, Integers, Map, Named, One, Rows, Text, Texts, Words};
 
 const LABEL: &str = "^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$";
 const HOST: &str = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,252}$";
 const MODULE: &str = "^[A-Za-z0-9][A-Za-z0-9_]{0,54}$";
 const DEVICE: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$";
 const INTERFACE: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$";
+const GUID: Shape = Text("^(0x)?[0-9A-Fa-f:]{16,19}$", "0x0002c90300000001");
 
 /// The whole file.
 pub static SPEC: Table = Table {
@@ -205,18 +208,24 @@ pub static NODES: Table = Table {
             Words(|| words::names(words::NUMBERINGS)),
             "Where a host's number comes from: the last number in its name, or its position in the list, from 1. Default: name.",
         ),
+        key(
+            "stride",
+            Default("1"),
+            Integer(1, MOST_OFFSET),
+            "What each host's number is multiplied by, before `offset` is added: with 2, groups take turns. Default: 1.",
+        ),
         key("offset", Default("0"), Integer(-MOST_OFFSET, MOST_OFFSET), "Added to each host's number. Default: 0."),
         key("ports", Optional, Rows(&PORT), "The ports of each host."),
     ],
 };
 
-/// The largest `offset`, either way: as many digits as a host's number may have.
+/// The largest `stride`, and the largest `offset` either way: as many digits as a host's number may have.
 pub const MOST_OFFSET: i64 = 999_999_999_999_999_999;
 
 /// `[[nodes.ports]]`
 pub static PORT: Table = Table {
     title: "[[nodes.ports]]",
-    doc: "One port of one HCA. Exactly one of device, pci and guid says which HCA.",
+    doc: "One port of one HCA. One of device, pci and guid says which HCA, or each host's own `guids` in [hosts.NAME].",
     keys: &[
         key("device", Optional, Text(DEVICE, "mlx5_0"), "The HCA by its RDMA device name."),
         key(
@@ -228,8 +237,8 @@ pub static PORT: Table = Table {
         key(
             "guid",
             Optional,
-            Text("^(0x)?[0-9A-Fa-f:]{16,19}$", "0x0002c90300000001"),
-            "The port by its GUID. Only in a group of one host.",
+            GUID,
+            "The port by its GUID. Only in a group of one host; for many see `guids` in [hosts.NAME].",
         ),
         key("port", Default("1"), Integer(1, 254), "The port of the HCA, from 1. Default: 1."),
         key(
@@ -246,12 +255,26 @@ pub static PORT: Table = Table {
 pub static HOST_EXCEPTION: Table = Table {
     title: "[hosts.NAME]",
     doc: "What is special about one host.",
-    keys: &[key(
-        "ssh",
-        Optional,
-        Text(HOST, "10.1.0.17"),
-        "The name or address that ssh is given. Default: the host's name.",
-    )],
+    keys: &[
+        key(
+            "ssh",
+            Optional,
+            Text(HOST, "10.1.0.17"),
+            "The name or address that ssh is given. Default: the host's name.",
+        ),
+        key(
+            "guids",
+            Optional,
+            Map(INTERFACE, "ib0", &GUID),
+            "The GUIDs of its ports, each by the `interface` of its [[nodes.ports]]. They go before that port's device or pci, and a port that has neither needs one on each host of the group.",
+        ),
+        key(
+            "addresses",
+            Optional,
+            Map(LABEL, "compute", &Text("^[0-9A-Fa-f.:]+$", "10.0.200.17")),
+            "Its addresses, by network, where they are not what its number says. No prefix length: that is the network's.",
+        ),
+    ],
 };
 
 /// `[verify]`

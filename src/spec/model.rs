@@ -3,6 +3,7 @@
 //! Built by the decoder only; relations between values are held by `check`.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -137,7 +138,9 @@ pub struct NodeGroup {
     pub config: ConfigChoice,
     /// Where a host's number comes from.
     pub numbering: Numbering,
-    /// Added to each host's number.
+    /// Each host's number is multiplied by this, at least 1.
+    pub stride: i64,
+    /// Added to that.
     pub offset: i64,
     /// `[[nodes.ports]]`
     pub ports: Vec<Port>,
@@ -170,8 +173,8 @@ pub enum ConfigChoice {
 /// `[[nodes.ports]]`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Port {
-    /// Which HCA.
-    pub device: DeviceSelector,
+    /// Which HCA; `None` where each host of the group has its GUID in `[hosts.NAME]`.
+    pub device: Option<DeviceSelector>,
     /// Port of the HCA, from 1.
     pub port: u8,
     /// The interface name to pin; `None` keeps the kernel's.
@@ -200,6 +203,10 @@ pub struct ModuleOption(pub String);
 pub struct HostException {
     /// The name or address that ssh is given; the host's own name otherwise.
     pub ssh: Option<HostName>,
+    /// The GUIDs of its ports, by the interface name that the spec pins.
+    pub guids: BTreeMap<IfName, Guid>,
+    /// Its addresses, by network, where they are not what its number says.
+    pub addresses: BTreeMap<Label, IpAddr>,
 }
 
 /// `[verify]`

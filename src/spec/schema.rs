@@ -31,8 +31,11 @@ fn table(table: &'static Table) -> Value {
         "additionalProperties": false,
     });
     if std::ptr::eq(table, &PORT) {
-        // One of the three ways to name an HCA.
-        object["oneOf"] = json!([{"required": ["device"]}, {"required": ["pci"]}, {"required": ["guid"]}]);
+        // One of the three ways to name an HCA, or the interface by which the hosts name it.
+        let ways = json!([{"required": ["device"]}, {"required": ["pci"]}, {"required": ["guid"]}]);
+        let by_hosts = json!({"required": ["interface"], "not": {"anyOf": ways}});
+        object["oneOf"] = ways;
+        object["oneOf"].as_array_mut().into_iter().for_each(|all| all.push(by_hosts.clone()));
     }
     object
 }
@@ -64,6 +67,7 @@ fn shape(of: &'static Shape) -> Value {
         ]}),
         Shape::One(inner) => table(inner),
         Shape::Named(pattern, inner) => named(pattern, table(inner)),
+        Shape::Map(pattern, _, inner) => named(pattern, shape(inner)),
         Shape::Free(pattern, inner) => named(pattern, named(pattern, shape(inner))),
         Shape::Rows(inner) => {
             let least = usize::from(std::ptr::eq(*inner, &NODES));

@@ -15,7 +15,7 @@ pub use change::{Change, Condition, Reason};
 pub use object::{ConfigSystem, OPENSM_FOLDER, Object, RECOVER_ENABLEMENT, RECOVER_UNIT, opensm_unit};
 pub use path::{FilePath, PathError};
 pub use route::{MAIN_TABLE, Route};
-pub use value::State;
+pub use value::{AddressGeneration, State};
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -52,6 +52,12 @@ pub enum Object {
         /// The interface.
         link: IfName,
     },
+    /// How the kernel makes a link's IPv6 link-local address. Never wanted: a network daemon that configures the link
+    /// turns it off, and it is put back by a rollback.
+    LinkLocal {
+        /// The interface.
+        link: IfName,
+    },
     /// An IP address with its prefix on a link.
     Address {
         /// The interface.
@@ -148,6 +154,7 @@ impl Object {
             Self::LinkUp { link }
             | Self::LinkMode { link }
             | Self::LinkMtu { link }
+            | Self::LinkLocal { link }
             | Self::Address { link, .. }
             | Self::Route { link, .. } => Some(link),
             Self::File { .. }
@@ -173,7 +180,7 @@ impl Object {
     /// True for an attribute that exists exactly while its link does.
     #[must_use]
     pub fn is_attribute(&self) -> bool {
-        matches!(self, Self::LinkUp { .. } | Self::LinkMode { .. } | Self::LinkMtu { .. })
+        matches!(self, Self::LinkUp { .. } | Self::LinkMode { .. } | Self::LinkMtu { .. } | Self::LinkLocal { .. })
     }
 }
 
@@ -187,6 +194,7 @@ impl fmt::Display for Object {
             Self::LinkUp { link } => write!(f, "{link} link"),
             Self::LinkMode { link } => write!(f, "{link} IPoIB mode"),
             Self::LinkMtu { link } => write!(f, "{link} MTU"),
+            Self::LinkLocal { link } => write!(f, "{link} IPv6 link-local address"),
             Self::Address { link, address } => write!(f, "{link} address {address}"),
             Self::Route { link, route } => write!(f, "{link} route {route}"),
             Self::Unit { name } => write!(f, "unit {name}"),

@@ -53,6 +53,11 @@ pub enum State {
         /// Bytes.
         bytes: u32,
     },
+    /// An address that the kernel makes.
+    Made {
+        /// From what.
+        by: AddressGeneration,
+    },
     /// A unit that is active.
     Running,
     /// A unit that is inactive.
@@ -65,6 +70,31 @@ pub enum State {
     Fresh,
     /// Its files changed after it read them.
     Stale,
+}
+
+/// What the kernel makes an interface identifier from (`IN6_ADDR_GEN_MODE_*` of if_link.h).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AddressGeneration {
+    /// The hardware address.
+    Eui64,
+    /// Nothing: no address is made.
+    None,
+    /// A secret and the interface (RFC 7217).
+    StablePrivacy,
+    /// A random number.
+    Random,
+}
+
+impl fmt::Display for AddressGeneration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Eui64 => "made from the hardware address",
+            Self::None => "not made",
+            Self::StablePrivacy => "made from a secret",
+            Self::Random => "made at random",
+        })
+    }
 }
 
 impl State {
@@ -94,6 +124,7 @@ impl fmt::Display for State {
             Self::Down => f.write_str("down"),
             Self::Mode { mode } => mode.fmt(f),
             Self::Mtu { bytes } => write!(f, "{bytes}"),
+            Self::Made { by } => by.fmt(f),
             Self::Running => f.write_str("running"),
             Self::Stopped => f.write_str("stopped"),
             Self::Failed => f.write_str("failed"),

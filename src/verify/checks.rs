@@ -151,6 +151,7 @@ pub fn in_effect(desired: &Desired, observed: &States) -> Vec<Check> {
             Object::LinkMode { .. } => "ipoib-mode",
             Object::LinkMtu { .. } => "mtu",
             Object::LinkUp { .. } => "link",
+            Object::LinkLocal { .. } => "link-local",
             Object::Address { .. } => "address",
             Object::Route { .. } => "route",
             Object::Unit { .. } => "unit",

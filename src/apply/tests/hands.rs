@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::apply::journal::Saved;
-use crate::state::{MAIN_TABLE, Route};
+use crate::state::{AddressGeneration, MAIN_TABLE, Route};
 
 fn netplan() -> FilePath {
     "/etc/netplan/60-selvedge.yaml".parse().unwrap()
@@ -240,14 +240,17 @@ fn what_others_put_on_a_link_is_there_after_an_apply_and_after_its_rollback() {
     let link = machine.links.get_mut(&ib0()).unwrap();
     link.addresses.insert("10.9.9.9/24".parse().unwrap());
     link.routes.insert(others_route());
+    link.link_local = AddressGeneration::Eui64;
     let other_mtu = wanted(IpoibMode::Connected, 32000, "10.0.0.1/16", "b");
     let applied = run(&mut machine, &store, &other_mtu, &Options::default()).unwrap();
     assert!(has_what_is_others(&machine, &store), "{:?}", machine.links);
     let told = applied.changes.iter().filter(|change| change.reason.0.contains("was there before")).count();
     assert_eq!(told, 2, "{:?}", applied.changes);
     assert!(run(&mut machine, &store, &other_mtu, &Options::default()).unwrap().changes.is_empty());
+    assert_eq!(machine.links[&ib0()].link_local, AddressGeneration::None);
     assert_eq!(undo_last(&mut machine, &store, &[]).unwrap(), DONE);
     assert!(has_what_is_others(&machine, &store), "{:?}", machine.links);
+    assert_eq!(machine.links[&ib0()].link_local, AddressGeneration::Eui64);
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Addresses: each host has a number, no two hosts of a network the same, and each fits its network.
 //!
 //! Numbers are worked out once for a host. What a port adds is a comparison
-//! of its network's limits with the smallest and largest number of its group.
+//! of its network's limits with the smallest and largest number of its group. A
+//! host whose address is given in `[hosts.NAME]` does not count by its number there.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Check;
+use super::exceptions::{Exceptions, Given};
 use super::hosts::Roster;
 use crate::addressing::{self, AddressError};
 use crate::name::Label;
@@ -19,30 +21,51 @@ struct Numbers {
     most: Option<(i128, usize)>,
 }
 
-pub(super) fn check(c: &mut Check<'_>, roster: &Roster) {
+impl Numbers {
+    /// The smallest and largest one of those hosts that have no address given.
+    fn extremes(&self, given: Option<&BTreeMap<usize, Given>>) -> [Option<(i128, usize)>; 2] {
+        let Some(given) = given else { return [self.least, self.most] };
+        let all = || self.all.iter().filter(|(_, host)| !given.contains_key(host)).copied();
+        [all().min(), all().max()]
+    }
+}
+
+pub(super) fn check(c: &mut Check<'_>, roster: &Roster, exceptions: &Exceptions<'_>) {
     let mut numbers = Vec::with_capacity(c.draft.nodes.all.len());
     for (index, group) in c.draft.nodes.all.iter().enumerate() {
         // A group without ports needs no addresses: its hosts may have any name.
-        let read = if group.ports.all.is_empty() { None } else { group_numbers(c, roster, index, group) };
+        let read = if group.ports.all.is_empty() { None } else { group_numbers(c, roster, index, group, exceptions) };
         numbers.push(read);
     }
     for (group, numbers) in c.draft.nodes.all.iter().zip(&numbers) {
         let Some(numbers) = numbers else { continue };
         for port in &group.ports.all {
-            limits(c, roster, group, port, numbers);
+            limits(c, roster, group, port, numbers, exceptions);
         }
     }
-    collisions(c, roster, &numbers);
+    collisions(c, roster, &numbers, exceptions);
+    for (network, given) in exceptions.networks() {
+        given_twice(c, roster, network, given);
+        given_and_counted(c, roster, &numbers, network, given);
+    }
 }
 
-fn group_numbers(c: &mut Check<'_>, roster: &Roster, index: usize, group: &GroupDraft) -> Option<Numbers> {
-    let (hosts, numbering, offset) = (group.hosts.as_ref()?, group.numbering.as_ref()?, group.offset.as_ref()?);
+fn group_numbers(
+    c: &mut Check<'_>,
+    roster: &Roster,
+    index: usize,
+    group: &GroupDraft,
+    exceptions: &Exceptions<'_>,
+) -> Option<Numbers> {
+    let (hosts, numbering) = (group.hosts.as_ref()?, group.numbering.as_ref()?);
+    let (stride, offset) = (group.stride.as_ref()?, group.offset.as_ref()?);
     let mut all = Vec::with_capacity(hosts.value.count());
     let mut without = None;
     let mut count = 0usize;
     for (position, host) in roster.group(index).enumerate() {
-        match addressing::number(roster.name(host), position, numbering.value, offset.value) {
+        match addressing::number(roster.name(host), position, numbering.value, stride.value, offset.value) {
             Some(number) => all.push((number, host)),
+            None if exceptions.cover(host, group) => {}
             None => {
                 without = without.or(Some(host));
                 count += 1;
@@ -65,12 +88,19 @@ fn group_numbers(c: &mut Check<'_>, roster: &Roster, index: usize, group: &Group
     Some(Numbers { all, least, most })
 }
 
-fn limits(c: &mut Check<'_>, roster: &Roster, group: &GroupDraft, port: &PortDraft, numbers: &Numbers) {
+fn limits(
+    c: &mut Check<'_>,
+    roster: &Roster,
+    group: &GroupDraft,
+    port: &PortDraft,
+    numbers: &Numbers,
+    exceptions: &Exceptions<'_>,
+) {
     let Some(name) = &port.network else { return };
     let Some(cidr) = c.draft.networks.all.get(&name.value).and_then(|network| network.cidr.as_ref()) else { return };
-    let Some(hosts) = &group.hosts else { return };
+    let (Some(hosts), Some(stride)) = (&group.hosts, &group.stride) else { return };
     let mut found: Vec<AddressError> = Vec::new();
-    for (number, host) in numbers.least.into_iter().chain(numbers.most) {
+    for (number, host) in numbers.extremes(exceptions.of(&name.value)).into_iter().flatten() {
         let Err(e) = addressing::address_of_number(cidr.value, number) else { continue };
         if found.iter().any(|earlier| std::mem::discriminant(earlier) == std::mem::discriminant(&e)) {
             continue;
@@ -95,7 +125,11 @@ fn limits(c: &mut Check<'_>, roster: &Roster, group: &GroupDraft, port: &PortDra
             other => (
                 Code::NetworkTooSmall,
                 format!("`{host}` has number {number}, and {}", beyond(other, &name.value)),
-                "a wider network (a shorter prefix) has room; `offset` or `numbering = \"position\"` make numbers smaller",
+                if stride.value > 1 {
+                    "a smaller `stride` makes numbers smaller, and a wider network (a shorter prefix) has room"
+                } else {
+                    "a wider network (a shorter prefix) has room; `offset` or `numbering = \"position\"` make numbers smaller"
+                },
             ),
         };
         c.faults.push(
@@ -118,7 +152,7 @@ fn beyond(e: &AddressError, network: &Label) -> String {
 }
 
 /// Hosts with one number in one network. Rails of the same groups are looked at once for all.
-fn collisions(c: &mut Check<'_>, roster: &Roster, numbers: &[Option<Numbers>]) {
+fn collisions(c: &mut Check<'_>, roster: &Roster, numbers: &[Option<Numbers>], exceptions: &Exceptions<'_>) {
     let mut groups_of: BTreeMap<&Label, Vec<usize>> = BTreeMap::new();
     for (index, group) in c.draft.nodes.all.iter().enumerate() {
         for Located { value, .. } in group.ports.all.iter().filter_map(|port| port.network.as_ref()) {
@@ -128,14 +162,14 @@ fn collisions(c: &mut Check<'_>, roster: &Roster, numbers: &[Option<Numbers>]) {
             }
         }
     }
-    let mut networks_of: BTreeMap<Vec<usize>, Vec<&Label>> = BTreeMap::new();
+    let mut networks_of: BTreeMap<(Vec<usize>, BTreeSet<usize>), &Label> = BTreeMap::new();
     for (network, groups) in groups_of {
-        networks_of.entry(groups).or_default().push(network);
+        let given = exceptions.of(network).into_iter().flat_map(BTreeMap::keys).copied().collect();
+        networks_of.entry((groups, given)).or_insert(network);
     }
-    let mut reported = std::collections::BTreeSet::new();
-    for (groups, networks) in networks_of {
-        let Some(network) = networks.first() else { continue };
-        for fault in collisions_among(c, roster, numbers, &groups, network) {
+    let mut reported = BTreeSet::new();
+    for ((groups, given), network) in networks_of {
+        for fault in collisions_among(c, roster, numbers, &groups, network, &given) {
             // Other rails may join the same two groups in another company.
             if reported.insert(fault.span) {
                 c.faults.push(fault);
@@ -150,6 +184,7 @@ fn collisions_among(
     numbers: &[Option<Numbers>],
     groups: &[usize],
     network: &Label,
+    given: &BTreeSet<usize>,
 ) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut seen: HashMap<i128, usize> = HashMap::new();
@@ -157,7 +192,7 @@ fn collisions_among(
         let Some(Some(own)) = numbers.get(index) else { continue };
         let mut first = None;
         let mut count = 0usize;
-        for &(number, host) in &own.all {
+        for &(number, host) in own.all.iter().filter(|(_, host)| !given.contains(host)) {
             let earlier = *seen.entry(number).or_insert(host);
             // One host in two groups has been reported as that.
             if earlier != host && roster.name(earlier) != roster.name(host) {
@@ -190,4 +225,61 @@ fn collisions_among(
         faults.push(fault);
     }
     faults
+}
+
+/// Hosts that are given one address.
+fn given_twice(c: &mut Check<'_>, roster: &Roster, network: &Label, given: &BTreeMap<usize, Given>) {
+    let mut seen: HashMap<i128, (usize, &Given)> = HashMap::with_capacity(given.len());
+    for (host, own) in given {
+        let Some(number) = own.number else { continue };
+        let Some((earlier, first)) = seen.get(&number) else {
+            seen.insert(number, (*host, own));
+            continue;
+        };
+        let (one, other) = (roster.name(*earlier), roster.name(*host));
+        c.faults.push(
+            Fault::new(
+                Code::AddressCollision,
+                own.at,
+                format!("`{one}` and `{other}` have one address in network `{network}`"),
+            )
+            .label("the second time")
+            .also(first.at, "the first time")
+            .help("each host has an address of its own"),
+        );
+    }
+}
+
+/// Addresses that are given to a host, and that the number of another one gives to that.
+fn given_and_counted(
+    c: &mut Check<'_>,
+    roster: &Roster,
+    numbers: &[Option<Numbers>],
+    network: &Label,
+    given: &BTreeMap<usize, Given>,
+) {
+    let wanted: HashMap<i128, (usize, &Given)> =
+        given.iter().filter_map(|(host, own)| Some((own.number?, (*host, own)))).collect();
+    let draft = c.draft;
+    for (group, own) in draft.nodes.all.iter().zip(numbers) {
+        let (Some(own), Some(hosts)) = (own, &group.hosts) else { continue };
+        let in_network = |port: &PortDraft| port.network.as_ref().is_some_and(|own| own.value == *network);
+        if !group.ports.all.iter().any(in_network) {
+            continue;
+        }
+        for (number, other) in own.all.iter().filter(|(_, other)| !given.contains_key(other)) {
+            let Some((host, own)) = wanted.get(number) else { continue };
+            let (host, other) = (roster.name(*host), roster.name(*other));
+            c.faults.push(
+                Fault::new(
+                    Code::AddressCollision,
+                    own.at,
+                    format!("`{other}` has number {number}, and so the address that is given to `{host}` in network `{network}`"),
+                )
+                .label("the address of another host")
+                .also(hosts.span, format!("`{other}` is among these"))
+                .help("choose an address beyond the numbers of all hosts"),
+            );
+        }
+    }
 }

@@ -74,14 +74,15 @@ impl Roster {
     }
 }
 
-pub(super) fn check(c: &mut Check<'_>, roster: &Roster) {
+/// Checks the hosts; from each name to its host.
+pub(super) fn check<'r>(c: &mut Check<'_>, roster: &'r Roster) -> HashMap<&'r str, usize> {
     let index = duplicates(c, roster);
     // A group that can't be read may well have the host that is looked for.
     if !c.draft.nodes.whole || c.draft.nodes.all.iter().any(|group| group.hosts.is_none()) {
-        return;
+        return index;
     }
     for (host, exception) in &c.draft.hosts.all {
-        known_host(c, roster, &index, host, exception.span);
+        known_host(c, roster, &index, host, exception.at);
     }
     for (name, fabric) in &c.draft.fabrics.all {
         let Some(manager) = &fabric.manager else { continue };
@@ -92,6 +93,7 @@ pub(super) fn check(c: &mut Check<'_>, roster: &Roster) {
             }
         }
     }
+    index
 }
 
 /// A manager speaks through a port of its fabric. Says nothing where a port or its network could not be read.

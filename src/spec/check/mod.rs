@@ -5,6 +5,7 @@
 //! mistake is one fault. Hosts are looked at once each, not once for each port.
 
 mod addresses;
+mod exceptions;
 mod fabrics;
 mod hosts;
 mod networks;
@@ -32,8 +33,9 @@ pub(super) fn check(draft: &Draft) -> Vec<Fault> {
     networks::check(&mut c);
     ports::check(&mut c);
     if let Some(roster) = Roster::gather(&mut c) {
-        hosts::check(&mut c, &roster);
-        addresses::check(&mut c, &roster);
+        let index = hosts::check(&mut c, &roster);
+        let exceptions = exceptions::check(&mut c, &roster, &index);
+        addresses::check(&mut c, &roster, &exceptions);
     }
     c.faults
 }

@@ -38,7 +38,7 @@ fn known_network(c: &mut Check<'_>, port: &PortDraft) {
 fn guid_of_one_host(c: &mut Check<'_>, group: &GroupDraft, port: &PortDraft) {
     let (Some(device), Some(hosts)) = (&port.device, &group.hosts) else { return };
     let count = hosts.value.count();
-    if count == 1 || !matches!(device.value, DeviceSelector::Guid(_)) {
+    if count == 1 || !matches!(device.value, Some(DeviceSelector::Guid(_))) {
         return;
     }
     c.faults.push(
@@ -49,14 +49,16 @@ fn guid_of_one_host(c: &mut Check<'_>, group: &GroupDraft, port: &PortDraft) {
         )
         .label("one port only")
         .also(hosts.span, format!("{count} hosts"))
-        .help("use `device` or `pci`, which many hosts can share, or give the host a group of its own"),
+        .help(
+            "use `device` or `pci`, which many hosts can share, or `interface` and each host's `guids` in [hosts.NAME]",
+        ),
     );
 }
 
 fn devices(c: &mut Check<'_>, group: &GroupDraft) {
     let all = group.ports.all.iter().filter_map(|port| {
         let (device, number) = (port.device.as_ref()?, port.port.as_ref()?);
-        let key = match &device.value {
+        let key = match device.value.as_ref()? {
             DeviceSelector::Name(name) => format!("port {} of {name}", number.value),
             DeviceSelector::Pci(address) => format!("port {} of {address}", number.value),
             DeviceSelector::Guid(_) => return None,
@@ -73,12 +75,16 @@ fn devices(c: &mut Check<'_>, group: &GroupDraft) {
 
 /// A GUID is one port in the world, whichever group names it.
 fn guids(c: &mut Check<'_>) {
-    let all =
-        c.draft.nodes.all.iter().flat_map(|group| &group.ports.all).filter_map(|port| match port.device.as_ref()? {
-            Located { value: DeviceSelector::Guid(guid), span } => Some((*guid, *span)),
-            _ => None,
-        });
-    twice(c, all, Code::DuplicateDevicePort, |guid| {
+    let of_port = |port: &PortDraft| match port.device.as_ref()? {
+        Located { value: Some(DeviceSelector::Guid(guid)), span } => Some((*guid, *span)),
+        _ => None,
+    };
+    let of_ports = c.draft.nodes.all.iter().flat_map(|group| &group.ports.all).filter_map(of_port);
+    let of_hosts = c.draft.hosts.all.values().flat_map(|host| &host.guids);
+    let mut all: Vec<_> =
+        of_ports.chain(of_hosts.filter_map(|entry| entry.value.as_ref().map(|guid| (guid.value, guid.span)))).collect();
+    all.sort_by_key(|(_, span)| *span);
+    twice(c, all.into_iter(), Code::DuplicateDevicePort, |guid| {
         (
             format!("the port {guid} is here twice"),
             "a GUID is one port of one host: read it again with `ibstat` on each host",

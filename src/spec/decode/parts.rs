@@ -1,16 +1,17 @@
 //! The tables of the spec below the top level, one function each.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use super::fields::Fields;
 use super::words;
 use super::{Decoder, Value, leaf, place, values};
-use crate::name::{HostName, ModuleName};
-use crate::spec::draft::{FabricDraft, GroupDraft, ManagerDraft, NetworkDraft, PortDraft, Read};
+use crate::name::{HostName, ModuleName, NameError};
+use crate::spec::draft::{Entry, FabricDraft, GroupDraft, HostDraft, ManagerDraft, NetworkDraft, PortDraft, Read};
 use crate::spec::fault::{Code, Fault, Located, Span};
 use crate::spec::keys;
 use crate::spec::model::{
-    ConfigChoice, DeviceSelector, FabricMtu, HostException, ModeChoice, ModuleOption, MtuChoice, Numbering, Topology,
+    ConfigChoice, DeviceSelector, FabricMtu, ModeChoice, ModuleOption, MtuChoice, Numbering, Topology,
 };
 
 pub(super) fn fabric<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> FabricDraft {
@@ -52,6 +53,7 @@ pub(super) fn group<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, _: Span) -
         hosts: fields.required(d, "hosts", values::host_list),
         config: fields.or(d, "config", ConfigChoice::Auto, |d, v| leaf::word(d, v, words::CONFIGS)),
         numbering: fields.or(d, "numbering", Numbering::Name, |d, v| leaf::word(d, v, words::NUMBERINGS)),
+        stride: fields.or(d, "stride", 1, |d, v| leaf::integer(d, v, 1..=keys::MOST_OFFSET)),
         offset: fields.or(d, "offset", 0, |d, v| leaf::integer(d, v, -keys::MOST_OFFSET..=keys::MOST_OFFSET)),
         ports: fields.rows(d, "ports", &keys::PORT, port),
     }
@@ -69,13 +71,13 @@ fn port<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> PortDraft
     }
 }
 
-/// Exactly one of `device`, `pci` and `guid`.
-fn selector<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> Read<DeviceSelector> {
+/// One of `device`, `pci` and `guid`, or none where the hosts can name the port's GUID by its interface.
+fn selector<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> Read<Option<DeviceSelector>> {
     let keys = ["device", "pci", "guid"];
     let given: Vec<_> = keys.into_iter().filter_map(|key| Some((key, place(fields.get(key)?)))).collect();
-    let device = fields.optional(d, "device", |d, v| leaf::name(d, v).map(DeviceSelector::Name));
-    let pci = fields.optional(d, "pci", |d, v| values::pci(d, v).map(DeviceSelector::Pci));
-    let guid = fields.optional(d, "guid", |d, v| values::guid(d, v).map(DeviceSelector::Guid));
+    let device = fields.optional(d, "device", |d, v| leaf::name(d, v).map(DeviceSelector::Name).map(Some));
+    let pci = fields.optional(d, "pci", |d, v| values::pci(d, v).map(DeviceSelector::Pci).map(Some));
+    let guid = fields.optional(d, "guid", |d, v| values::guid(d, v).map(DeviceSelector::Guid).map(Some));
     if let (Some(number), Some(guid)) = (fields.get("port"), &guid) {
         d.faults.push(
             Fault::new(
@@ -88,8 +90,17 @@ fn selector<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> Read<
             .help("remove `port`"),
         );
     }
+    let by_hosts = given.is_empty() && fields.get("interface").is_some();
+    if let (Some(number), true) = (fields.get("port"), by_hosts) {
+        d.faults.push(
+            Fault::new(Code::DeviceSelector, place(number), "`port` is a number on an HCA, and no HCA is named here")
+                .label("of which HCA?")
+                .help("add `device` or `pci`, or remove `port`: the `guids` in [hosts.NAME] name ports"),
+        );
+    }
     match given.as_slice() {
         [_] => device.or(pci).or(guid),
+        [] if by_hosts => Some(Located { value: None, span: at }),
         [] => {
             d.faults.push(
                 Fault::new(Code::DeviceSelector, at, "this port does not say which HCA it is on")
@@ -114,9 +125,28 @@ fn selector<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> Read<
     }
 }
 
-pub(super) fn host<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> Located<HostException> {
-    let ssh = fields.optional(d, "ssh", leaf::name).map(|ssh| ssh.value);
-    Located { value: HostException { ssh }, span: at }
+pub(super) fn host<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> HostDraft {
+    HostDraft {
+        at,
+        ssh: fields.optional(d, "ssh", leaf::name).map(|ssh| ssh.value),
+        guids: fields.get("guids").map(|v| entries(d, v, values::guid)).unwrap_or_default(),
+        addresses: fields.get("addresses").map(|v| entries(d, v, values::address)).unwrap_or_default(),
+    }
+}
+
+/// A table whose keys are names of the spec's own.
+fn entries<'t, K: FromStr<Err = NameError>, V>(
+    d: &mut Decoder<'t>,
+    value: &Value<'t>,
+    read: impl Fn(&mut Decoder<'t>, &Value<'t>) -> Option<V>,
+) -> Vec<Entry<K, V>> {
+    let mut all = Vec::new();
+    for (name, value) in leaf::table(d, value).into_iter().flatten() {
+        let key = leaf::name_at::<K>(d, name.get_ref(), place(name));
+        let value = read(d, value).map(|read| Located { value: read, span: place(value) });
+        all.extend(key.map(|key| Entry { key: Located { value: key, span: place(name) }, value }));
+    }
+    all
 }
 
 /// `[modules.NAME]`, whose keys are the modules' own parameters.

@@ -1,5 +1,6 @@
 //! The values with a syntax of their own: host lists, speeds, networks, quantities, addresses.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -158,6 +159,16 @@ pub(super) fn guid(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<Guid> {
     leaf::parsed(d, value, str::parse, |text, _, at| {
         Fault::new(Code::BadGuid, at, format!("{} is not a GUID", quote(text)))
             .help("16 hexadecimal digits, as `ibstat` prints them: `0x0002c90300000001`")
+    })
+}
+
+pub(super) fn address(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<IpAddr> {
+    leaf::parsed(d, value, str::parse, |text, _, at| {
+        let help = match text.parse::<IpNet>() {
+            Ok(net) => format!("the prefix length is the network's: `{}`", net.addr()),
+            Err(_) => "an address is written `10.0.200.7` or `fd00:1::7`".to_owned(),
+        };
+        Fault::new(Code::BadAddress, at, format!("{} is not an address", quote(text))).help(help)
     })
 }
 

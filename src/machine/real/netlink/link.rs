@@ -1,11 +1,13 @@
 //! A link as the kernel describes it, reduced to what selvedge looks at.
 
 use netlink_packet_route::link::{
-    InfoData, InfoIpoib, IpoibMode as WireMode, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage,
+    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoData, InfoIpoib, IpoibMode as WireMode, LinkAttribute, LinkFlags,
+    LinkInfo, LinkLayerType, LinkMessage,
 };
 
 use crate::name::IfName;
 use crate::rdma::{Guid, IpoibMode};
+use crate::state::AddressGeneration;
 
 /// Length of an IPoIB hardware address: flags and QPN 4, subnet prefix 8, port GUID 8 (RFC 4391).
 const IPOIB_ADDRESS_BYTES: usize = 20;
@@ -34,6 +36,8 @@ pub(crate) struct Link {
     pub(crate) controller: Option<u32>,
     /// The IPoIB mode, if the kernel said it.
     pub(crate) mode: Option<IpoibMode>,
+    /// How the kernel makes its IPv6 link-local address; none where the link has no IPv6.
+    pub(crate) link_local: Option<AddressGeneration>,
 }
 
 impl Link {
@@ -54,6 +58,7 @@ impl Link {
             parent: None,
             controller: None,
             mode: None,
+            link_local: None,
         };
         for attribute in &message.attributes {
             match attribute {
@@ -61,6 +66,7 @@ impl Link {
                 LinkAttribute::Address(bytes) => link.hardware_address.clone_from(bytes),
                 LinkAttribute::Link(index) if *index != 0 && *index != header.index => link.parent = Some(*index),
                 LinkAttribute::Controller(index) if *index != 0 => link.controller = Some(*index),
+                LinkAttribute::AfSpecUnspec(families) => link.link_local = families.iter().find_map(link_local),
                 LinkAttribute::LinkInfo(infos) => link.mode = infos.iter().find_map(mode),
                 _ => {}
             }
@@ -95,6 +101,17 @@ impl Link {
             };
         }
     }
+}
+
+fn link_local(family: &AfSpecUnspec) -> Option<AddressGeneration> {
+    let AfSpecUnspec::Inet6(attributes) = family else { return None };
+    attributes.iter().find_map(|attribute| match attribute {
+        AfSpecInet6::AddrGenMode(In6AddrGenMode::Eui64) => Some(AddressGeneration::Eui64),
+        AfSpecInet6::AddrGenMode(In6AddrGenMode::None) => Some(AddressGeneration::None),
+        AfSpecInet6::AddrGenMode(In6AddrGenMode::StablePrivacy) => Some(AddressGeneration::StablePrivacy),
+        AfSpecInet6::AddrGenMode(In6AddrGenMode::Random) => Some(AddressGeneration::Random),
+        _ => None,
+    })
 }
 
 fn mode(info: &LinkInfo) -> Option<IpoibMode> {

@@ -17,7 +17,7 @@ use super::{Address, KernelError, Link, Netlink, RequestError};
 use crate::machine::MachineError;
 use crate::name::IfName;
 use crate::rdma::IpoibMode;
-use crate::state::{Object, State};
+use crate::state::{AddressGeneration, Object, State};
 
 impl Netlink {
     /// Makes `object` be `after`.
@@ -30,6 +30,9 @@ impl Netlink {
             }
             (Object::LinkUp { .. }, State::Up | State::Down) => {
                 self.set_link(object, after, |message| fill_up(message, *after == State::Up))
+            }
+            (Object::LinkLocal { link }, State::Made { by }) => {
+                write_generation(link, *by).map_err(|error| refused(object, after, error))
             }
             (Object::Address { link, address }, State::Present) => self.add_address(object, link, *address),
             (Object::Address { link, address }, State::Absent) => self.remove_address(object, link, *address),
@@ -198,6 +201,18 @@ fn address_message(index: u32, net: IpNet) -> AddressMessage {
 fn write_mode(link: &IfName, mode: IpoibMode) -> io::Result<()> {
     let mut file = std::fs::OpenOptions::new().write(true).open(format!("/sys/class/net/{link}/mode"))?;
     file.write_all(format!("{mode}\n").as_bytes())
+}
+
+/// By sysctl, which makes the address at once; netlink sets the same for the next time that the link gets carrier.
+fn write_generation(link: &IfName, by: AddressGeneration) -> io::Result<()> {
+    let number = match by {
+        AddressGeneration::Eui64 => "0",
+        AddressGeneration::None => "1",
+        AddressGeneration::StablePrivacy => "2",
+        AddressGeneration::Random => "3",
+    };
+    let path = format!("/proc/sys/net/ipv6/conf/{link}/addr_gen_mode");
+    std::fs::OpenOptions::new().write(true).open(path)?.write_all(number.as_bytes())
 }
 
 /// The kernel's number in an error, from netlink or from a file.

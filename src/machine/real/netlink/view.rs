@@ -55,6 +55,9 @@ fn attributes(link: &Link) -> Vec<(Object, State)> {
         (Object::LinkUp { link: name() }, if link.up { State::Up } else { State::Down }),
         (Object::LinkMtu { link: name() }, State::Mtu { bytes: link.mtu }),
     ];
+    if let Some(by) = link.link_local {
+        found.push((Object::LinkLocal { link: name() }, State::Made { by }));
+    }
     if link.infiniband {
         let unsaid = || State::Unknown { why: "neither netlink nor sysfs says it".to_owned() };
         found.push((Object::LinkMode { link: name() }, link.mode.map_or_else(unsaid, |mode| State::Mode { mode })));
