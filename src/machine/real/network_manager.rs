@@ -2,12 +2,12 @@
 //!
 //! A device of ours that another profile has is given ours: NetworkManager
 //! makes one of its own for each Ethernet link, and would ask for an address by
-//! DHCP there. One that has ours keeps it as it was activated, and netlink
-//! corrects the link.
+//! DHCP there. One that has ours takes it again as it is now, since it would
+//! otherwise go on with what it read when it was activated.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
-use zbus::{Message, OwnedObjectPath};
+use zbus::{Message, OwnedObjectPath, Variant};
 
 use super::bus::{Bus, NETWORK_MANAGER, PROFILES, Service, refused};
 use super::reload::settle;
@@ -56,13 +56,23 @@ async fn activate(bus: &Bus) -> Result<(), MachineError> {
                 Some(active) => bus.property(NETWORK_MANAGER, active.as_str(), ACTIVE_INTERFACE, "Connection").await,
                 None => None,
             };
-            if used.as_ref() != Some(&profile) {
+            let has_ours = used.as_ref() == Some(&profile);
+            // It refuses where that takes an activation, as for another IPoIB mode.
+            if !(has_ours && reapply(bus, device).await.is_ok()) {
                 let any = OwnedObjectPath::default();
                 bus.call(NETWORK_MANAGER, "ActivateConnection", &(&profile, device, any)).await?;
             }
         }
     }
     Ok(())
+}
+
+/// Has a device take its profile again without going down; nothing happens where nothing differs.
+async fn reapply(bus: &Bus, device: &OwnedObjectPath) -> Result<(), MachineError> {
+    let device = Service { path: device.as_str(), interface: DEVICE_INTERFACE, ..NETWORK_MANAGER };
+    // The profile as it is kept, whatever its version, and no flags.
+    let as_kept: HashMap<&str, HashMap<&str, Variant<'_>>> = HashMap::new();
+    bus.call(device, "Reapply", &(as_kept, 0u64, 0u32)).await.map(drop)
 }
 
 async fn on_their_way(bus: &Bus) -> Result<BTreeSet<String>, MachineError> {
@@ -75,7 +85,7 @@ async fn on_their_way(bus: &Bus) -> Result<BTreeSet<String>, MachineError> {
     Ok(devices)
 }
 
-async fn paths(bus: &Bus, service: Service, method: &str) -> Result<Vec<OwnedObjectPath>, MachineError> {
+async fn paths(bus: &Bus, service: Service<'_>, method: &str) -> Result<Vec<OwnedObjectPath>, MachineError> {
     let answer = bus.call(service, method, &()).await?;
     answer.body().deserialize().map_err(|error| refused(service.shown, method, error))
 }

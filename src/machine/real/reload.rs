@@ -95,7 +95,7 @@ fn networkd(bus: &Bus) -> Result<(), MachineError> {
 
 /// Waits until no link is on its way any more.
 pub(super) async fn settle(
-    service: Service,
+    service: Service<'_>,
     mut waiting: BTreeSet<String>,
     changes: &mut MessageStream,
     news: fn(&Message) -> Option<(String, bool)>,
