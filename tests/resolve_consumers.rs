@@ -1,5 +1,5 @@
 //! The files of the golden cases before the programs that read them: netplan,
-//! networkd, udev, modprobe and systemd judge them, and say what they made of
+//! networkd, NetworkManager, udev, modprobe and systemd judge them, and say what they made of
 //! them. A misspelt key or a wrong value must be caught, and tests show that it
 //! is.
 //!
@@ -9,6 +9,8 @@
 
 #[path = "resolve/case.rs"]
 mod case;
+#[path = "resolve/consumers/keyfile.rs"]
+mod keyfile;
 #[path = "resolve/consumers/modprobe.rs"]
 mod modprobe;
 #[path = "resolve/consumers/netplan.rs"]
@@ -43,8 +45,14 @@ struct Consumer {
     mutants: &'static [(&'static str, &'static str, &'static str)],
 }
 
-const CONSUMERS: [&Consumer; 5] =
-    [&netplan::CONSUMER, &networkd::CONSUMER, &udev::CONSUMER, &modprobe::CONSUMER, &systemd::CONSUMER];
+const CONSUMERS: [&Consumer; 6] = [
+    &netplan::CONSUMER,
+    &networkd::CONSUMER,
+    &keyfile::CONSUMER,
+    &udev::CONSUMER,
+    &modprobe::CONSUMER,
+    &systemd::CONSUMER,
+];
 
 fn main() {
     let must = std::env::var_os("SELVEDGE_LAB").is_some_and(|value| value == "1");

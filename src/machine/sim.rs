@@ -134,7 +134,7 @@ impl Machine for SimMachine {
         let impossible = || MachineError::Impossible { object: change.object.clone(), state: change.after.to_string() };
         match (&change.object, &change.after) {
             (Object::File { path }, state) => self.set_file(path, state, blobs),
-            (Object::Reload { system: ConfigSystem::Networkd }, _) => {
+            (Object::Reload { system: ConfigSystem::Networkd | ConfigSystem::NetworkManager }, _) => {
                 self.configure_anew();
                 Ok(())
             }

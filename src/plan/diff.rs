@@ -94,13 +94,13 @@ fn rests(wanted: &State) -> bool {
 }
 
 /// To a program that runs as root it is the same file with other permissions, and no reason to disturb it;
-/// networkd runs as a user of its own.
+/// networkd runs as a user of its own, and NetworkManager refuses a profile that others may read.
 fn matters(change: &Change) -> bool {
     match (&change.object, &change.before, &change.after) {
         (Object::File { path }, State::File { digest: before, .. }, State::File { digest: after, .. })
             if before == after =>
         {
-            ConfigSystem::reading(path) == Some(ConfigSystem::Networkd)
+            matches!(ConfigSystem::reading(path), Some(ConfigSystem::Networkd | ConfigSystem::NetworkManager))
         }
         _ => true,
     }
@@ -118,7 +118,8 @@ fn with_reloads(mut changes: Vec<Change>) -> Vec<Change> {
         .collect();
     for change in changes.iter().filter(|change| matters(change)) {
         for system in readers(&change.object) {
-            let disturbing = matches!(system, ConfigSystem::Netplan | ConfigSystem::Networkd);
+            let disturbing =
+                matches!(system, ConfigSystem::Netplan | ConfigSystem::Networkd | ConfigSystem::NetworkManager);
             let (files, disturbs) = reloads.entry(system).or_default();
             *files += 1;
             if disturbing && disturbs.is_none() {

@@ -40,7 +40,7 @@ pub struct Entry {
 
 impl Ini {
     /// Starts a section; entries go to the last one.
-    pub fn section(&mut self, name: &'static str) -> &mut Section {
+    pub fn section(&mut self, name: &str) -> &mut Section {
         let index = self.sections.len();
         self.sections.push(Section { name: name.to_owned(), entries: Vec::new() });
         &mut self.sections[index]
@@ -105,7 +105,7 @@ impl Section {
     ///
     /// # Errors
     /// When systemd would read it back as something else.
-    pub fn push(&mut self, key: &'static str, value: &str, why: &str) -> Result<&mut Self, RenderError> {
+    pub fn push(&mut self, key: &str, value: &str, why: &str) -> Result<&mut Self, RenderError> {
         one_line(key, value)?;
         if !why.is_empty() {
             one_line(key, why)?;

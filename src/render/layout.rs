@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::RenderError;
 
-/// Sections of `key=value`: networkd, systemd units.
+/// Sections of `key=value`: networkd, NetworkManager, systemd units.
 pub static INI: Layout = Layout::new("ini.hbs", include_str!("../../templates/ini.hbs"));
 
 /// Plain lines: udev rules, module lists and options, opensm's files.

@@ -7,6 +7,7 @@
 //! a file.
 
 pub mod ini;
+pub mod keyfile;
 pub mod layout;
 pub mod lines;
 pub mod modules;

@@ -3,6 +3,8 @@
 use super::fault::ResolveFault;
 use crate::facts::ConfigEvidence;
 use crate::intent::{Origin, Sourced};
+use crate::name::IfName;
+use crate::render::{netplan, networkd};
 use crate::spec::ConfigChoice;
 
 /// The programs that files are written for.
@@ -10,6 +12,27 @@ use crate::spec::ConfigChoice;
 pub(super) enum Keeper {
     Netplan,
     Networkd,
+    NetworkManager,
+}
+
+impl Keeper {
+    /// What its users call it.
+    pub(super) fn shown(self) -> &'static str {
+        match self {
+            Self::Netplan => "netplan",
+            Self::Networkd => "systemd-networkd",
+            Self::NetworkManager => "NetworkManager",
+        }
+    }
+
+    /// The name of the file that networkd configures the link by, if it is networkd that does.
+    pub(super) fn networkd_file_name(self, link: &IfName) -> Option<String> {
+        match self {
+            Self::Netplan => Some(netplan::networkd_file_name(link)),
+            Self::Networkd => Some(networkd::file_name(link)),
+            Self::NetworkManager => None,
+        }
+    }
 }
 
 /// The keeper that the spec names, or the one at work on the host.
@@ -17,20 +40,20 @@ pub(super) fn keeper(choice: &Sourced<ConfigChoice>, evidence: &ConfigEvidence) 
     let origin = &choice.origin;
     let not_yet = |system| Err(ResolveFault::NotYet { origin: origin.clone(), system, seen: seen(evidence) });
     match choice.value {
-        ConfigChoice::Netplan => netplan(origin, evidence),
-        ConfigChoice::Networkd => networkd(origin, evidence),
-        ConfigChoice::NetworkManager => not_yet("NetworkManager"),
+        ConfigChoice::Netplan => through_netplan(origin, evidence),
+        ConfigChoice::Networkd => by_networkd(origin, evidence),
+        ConfigChoice::NetworkManager => by_network_manager(origin, evidence),
         ConfigChoice::Ifcfg => not_yet("ifcfg files"),
         ConfigChoice::IfcfgSuse => not_yet("the ifcfg files of SUSE"),
-        ConfigChoice::Auto if evidence.netplan.is_some() && evidence.netplan_files => netplan(origin, evidence),
+        ConfigChoice::Auto if evidence.netplan.is_some() && evidence.netplan_files => through_netplan(origin, evidence),
         ConfigChoice::Auto if evidence.networkd => Ok(Keeper::Networkd),
-        ConfigChoice::Auto if evidence.network_manager => not_yet("NetworkManager"),
+        ConfigChoice::Auto if evidence.network_manager => Ok(Keeper::NetworkManager),
         ConfigChoice::Auto => Err(ResolveFault::NoConfigSystem { origin: origin.clone(), seen: seen(evidence) }),
     }
 }
 
 /// netplan starts networkd itself for what it renders; with NetworkManager at work alone, that would make two.
-fn netplan(origin: &Origin, evidence: &ConfigEvidence) -> Result<Keeper, ResolveFault> {
+fn through_netplan(origin: &Origin, evidence: &ConfigEvidence) -> Result<Keeper, ResolveFault> {
     if evidence.netplan.is_none() {
         let way = "install the package netplan.io, or name another `config` in [[nodes]]";
         return Err(ResolveFault::NotHere { origin: origin.clone(), system: "netplan", seen: seen(evidence), way });
@@ -42,12 +65,20 @@ fn netplan(origin: &Origin, evidence: &ConfigEvidence) -> Result<Keeper, Resolve
     Ok(Keeper::Netplan)
 }
 
-fn networkd(origin: &Origin, evidence: &ConfigEvidence) -> Result<Keeper, ResolveFault> {
+fn by_networkd(origin: &Origin, evidence: &ConfigEvidence) -> Result<Keeper, ResolveFault> {
     if evidence.networkd {
         return Ok(Keeper::Networkd);
     }
     let way = "`systemctl enable --now systemd-networkd`, after a look at who keeps the other links";
     Err(ResolveFault::NotHere { origin: origin.clone(), system: "systemd-networkd", seen: seen(evidence), way })
+}
+
+fn by_network_manager(origin: &Origin, evidence: &ConfigEvidence) -> Result<Keeper, ResolveFault> {
+    if evidence.network_manager {
+        return Ok(Keeper::NetworkManager);
+    }
+    let way = "`systemctl enable --now NetworkManager`, after a look at who keeps the other links";
+    Err(ResolveFault::NotHere { origin: origin.clone(), system: "NetworkManager", seen: seen(evidence), way })
 }
 
 fn seen(evidence: &ConfigEvidence) -> String {

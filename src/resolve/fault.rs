@@ -249,7 +249,9 @@ impl ResolveFault {
                 one("install and enable one of them, or say which with `config` in [[nodes]]")
             }
             Self::NotHere { way, .. } => one(way),
-            Self::NotYet { .. } => one("`config = \"netplan\"` and `config = \"networkd\"` are written today"),
+            Self::NotYet { .. } => one(
+                "written today: `config = \"networkmanager\"`, `config = \"networkd\"`, and `config = \"netplan\"` where networkd is behind it",
+            ),
             Self::Overridden { link, file, .. } => overridden(link, file),
             Self::NoProgram { program: "selvedge", .. } => {
                 one("copy the `selvedge` binary there first, to /usr/local/bin or /usr/bin")

@@ -10,7 +10,7 @@ use crate::plan::Desired;
 use crate::rdma::Transport;
 use crate::render::modules::{self, Load};
 use crate::render::udev::{self, PortRule};
-use crate::render::{self, File, LinkConfig, RenderError, netplan, networkd, recover};
+use crate::render::{self, File, LinkConfig, RenderError, keyfile, netplan, networkd, recover};
 use crate::spec::ConfigChoice;
 use crate::state::{Object, State};
 
@@ -145,10 +145,7 @@ fn not_overridden(resolved: &Resolved, _: &mut Desired) -> Result<(), ResolveFau
     for (found, link) in &resolved.ports {
         let (Some(link), Some(netdev)) = (link, &found.port.netdev) else { continue };
         let Some(file) = &netdev.networkd_file else { continue };
-        let ours = match resolved.keeper {
-            Keeper::Networkd => networkd::file_name(&link.config.name.value),
-            Keeper::Netplan => netplan::networkd_file_name(&link.config.name.value),
-        };
+        let Some(ours) = resolved.keeper.networkd_file_name(&link.config.name.value) else { continue };
         if file.as_str().rsplit('/').next().is_some_and(|name| name < ours.as_str()) {
             let origin = resolved.intent.config.origin.clone();
             return Err(ResolveFault::Overridden { origin, link: netdev.name.clone(), file: file.clone(), ours });
@@ -169,6 +166,13 @@ fn want_config(resolved: &Resolved, desired: &mut Desired) -> Result<(), Resolve
             for link in links {
                 let file = networkd::file(&link.config, &header)?;
                 want_file(desired, file, reason(resolved, &[link]), Some(link.config.name.value.clone()));
+            }
+        }
+        Keeper::NetworkManager => {
+            for link in links {
+                for file in keyfile::files(&link.config, resolved.intent.cluster.as_str(), &header)? {
+                    want_file(desired, file, reason(resolved, &[link]), Some(link.config.name.value.clone()));
+                }
             }
         }
         Keeper::Netplan => {
@@ -193,10 +197,9 @@ fn most_precious(resolved: &Resolved, links: &[&Link]) -> Option<IfName> {
 
 fn reason(resolved: &Resolved, links: &[&Link]) -> String {
     let names: Vec<&str> = links.iter().map(|link| link.config.name.value.as_str()).collect();
-    let keeper = match (resolved.intent.config.value, resolved.keeper) {
-        (ConfigChoice::Auto, Keeper::Netplan) => "netplan, which is in use here, ",
-        (ConfigChoice::Auto, Keeper::Networkd) => "systemd-networkd, which is in use here, ",
-        _ => "",
+    let keeper = match resolved.intent.config.value {
+        ConfigChoice::Auto => format!("{}, which is in use here, ", resolved.keeper.shown()),
+        _ => String::new(),
     };
     format!("{}: {keeper}keeps {} over a reboot", resolved.intent.config.origin, names.join(", "))
 }

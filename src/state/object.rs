@@ -89,6 +89,7 @@ pub enum ConfigSystem {
     Systemd,
     Netplan,
     Networkd,
+    NetworkManager,
     /// A service that reads its files when it starts: it is restarted if it runs.
     Unit(UnitName),
 }
@@ -122,6 +123,8 @@ impl ConfigSystem {
             Some(Self::Netplan)
         } else if under("/etc/systemd/network/") {
             Some(Self::Networkd)
+        } else if under("/etc/NetworkManager/") {
+            Some(Self::NetworkManager)
         } else {
             let file = path.strip_prefix(OPENSM_FOLDER)?;
             let fabric = file.split_once('.').map_or(file, |(fabric, _)| fabric);
@@ -137,6 +140,7 @@ impl fmt::Display for ConfigSystem {
             Self::Systemd => "systemd",
             Self::Netplan => "netplan",
             Self::Networkd => "systemd-networkd",
+            Self::NetworkManager => "NetworkManager",
             Self::Unit(name) => name.as_str(),
         })
     }

@@ -18,8 +18,19 @@ pub(crate) const CLAIMS: &[Claim] = &[
     ("verify_proves_rdma_and_the_wire_agrees", verify_on_the_wire),
 ];
 
-pub(crate) const REBOOTS: &[Claim] =
-    &[("networkd_state_survives_a_reboot", networkd_reboot), ("netplan_state_survives_a_reboot", netplan_reboot)];
+pub(crate) const REBOOTS: &[Claim] = &[
+    ("networkd_state_survives_a_reboot", networkd_reboot),
+    ("netplan_state_survives_a_reboot", netplan_reboot),
+    ("network_manager_state_survives_a_reboot", network_manager_reboot),
+];
+
+/// Debian's NetworkManager, which the lab's image has masked, for all but the lab's own links.
+const NETWORK_MANAGER: &str = "
+    rm /etc/systemd/system/NetworkManager.service
+    systemctl daemon-reload
+    printf '[keyfile]\\nunmanaged-devices=interface-name:mgmt0;interface-name:simwire\\n' \
+        >/etc/NetworkManager/conf.d/lab.conf
+    systemctl enable --now NetworkManager";
 
 fn unconfigured_plan() {
     unconfigured();
@@ -166,6 +177,30 @@ fn netplan_reboot() {
         assert!(ok(node, "netplan get ethernets.ib0.addresses").contains("/16"));
         on("apply", &spec, node).exits(0).says("nothing was changed");
     }
+    survives(&spec);
+}
+
+fn network_manager_reboot() {
+    unconfigured();
+    stage(Stage::Anything);
+    for node in NODES {
+        ok(node, NETWORK_MANAGER);
+    }
+    let kept = ("config = \"networkd\"", "config = \"networkmanager\"");
+    let smaller = spec("networkmanager-32000", &[kept, ("mtu = \"max\"", "mtu = 32000")]);
+    let spec = spec("networkmanager", &[kept]);
+    crate::apply_both(&spec);
+    let shown = |field: &str| ok("node01", &format!("nmcli --get-values {field} device show ib0"));
+    assert_eq!(shown("GENERAL.CONNECTION"), "selvedge ib0");
+    assert_eq!(shown("IP4.ADDRESS"), "10.0.0.1/16");
+    assert_eq!(ok("node01", "stat -c %a /etc/NetworkManager/system-connections/selvedge-ib0.nmconnection"), "600");
+    on("apply", &spec, "node01").exits(0).says("nothing was changed");
+    // What NetworkManager has in effect follows the file, so that it does not go back to what it once read.
+    on("apply", &smaller, "node01").exits(0);
+    ok("node01", "nmcli device reapply ib0");
+    in_sync(&smaller, "node01");
+    selvedge(&["rollback", "--node", "node01"]).exits(0);
+    in_sync(&spec, "node01");
     survives(&spec);
 }
 

@@ -16,16 +16,16 @@ const CALL_DEADLINE: Duration = Duration::from_secs(60);
 
 /// A service and the object of it that is called.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Service {
+pub(super) struct Service<'a> {
     /// What to call it in a message.
     pub(super) shown: &'static str,
     pub(super) name: &'static str,
-    pub(super) path: &'static str,
+    pub(super) path: &'a str,
     pub(super) interface: &'static str,
 }
 
 /// systemd's manager.
-pub(super) const SYSTEMD: Service = Service {
+pub(super) const SYSTEMD: Service<'static> = Service {
     shown: "systemd",
     name: "org.freedesktop.systemd1",
     path: "/org/freedesktop/systemd1",
@@ -33,11 +33,26 @@ pub(super) const SYSTEMD: Service = Service {
 };
 
 /// systemd-networkd's manager.
-pub(super) const NETWORKD: Service = Service {
+pub(super) const NETWORKD: Service<'static> = Service {
     shown: "systemd-networkd",
     name: "org.freedesktop.network1",
     path: "/org/freedesktop/network1",
     interface: "org.freedesktop.network1.Manager",
+};
+
+/// NetworkManager.
+pub(super) const NETWORK_MANAGER: Service<'static> = Service {
+    shown: "NetworkManager",
+    name: "org.freedesktop.NetworkManager",
+    path: "/org/freedesktop/NetworkManager",
+    interface: "org.freedesktop.NetworkManager",
+};
+
+/// NetworkManager's profiles.
+pub(super) const PROFILES: Service<'static> = Service {
+    path: "/org/freedesktop/NetworkManager/Settings",
+    interface: "org.freedesktop.NetworkManager.Settings",
+    ..NETWORK_MANAGER
 };
 
 /// The system's message bus.
@@ -57,7 +72,7 @@ impl Bus {
     }
 
     /// Calls a method.
-    pub(super) async fn call<B>(&self, service: Service, method: &str, body: &B) -> Result<Message, MachineError>
+    pub(super) async fn call<B>(&self, service: Service<'_>, method: &str, body: &B) -> Result<Message, MachineError>
     where
         B: serde::Serialize + zbus::DynamicType,
     {
@@ -67,7 +82,13 @@ impl Bus {
     }
 
     /// Reads a property of the object at `path`.
-    pub(super) async fn property<T>(&self, service: Service, path: &str, interface: &str, property: &str) -> Option<T>
+    pub(super) async fn property<T>(
+        &self,
+        service: Service<'_>,
+        path: &str,
+        interface: &str,
+        property: &str,
+    ) -> Option<T>
     where
         T: TryFrom<zbus::OwnedVariant>,
     {
@@ -80,7 +101,7 @@ impl Bus {
     /// The signals called `member` that the service sends from `path` or below.
     pub(super) async fn signals(
         &self,
-        service: Service,
+        service: Service<'_>,
         interface: &str,
         member: &str,
     ) -> Result<MessageStream, MachineError> {
@@ -109,7 +130,7 @@ impl Bus {
     }
 
     /// Whether somebody answers to the service's name now: asking must not start it.
-    pub(super) async fn is_running(&self, service: Service) -> Result<bool, MachineError> {
+    pub(super) async fn is_running(&self, service: Service<'_>) -> Result<bool, MachineError> {
         let asked = async {
             let bus = DBusProxy::new(&self.connection).await?;
             Ok::<bool, zbus::Error>(bus.name_has_owner(BusName::try_from(service.name)?).await?)

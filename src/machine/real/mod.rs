@@ -10,6 +10,7 @@ mod early;
 mod files;
 mod modules;
 pub(crate) mod netlink;
+mod network_manager;
 mod program;
 mod reload;
 mod systemd;

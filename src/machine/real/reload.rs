@@ -11,8 +11,8 @@ use futures_util::StreamExt;
 use tokio::time::{Instant, timeout_at};
 use zbus::{Message, MessageStream, OwnedObjectPath, OwnedVariant};
 
-use super::bus::{Bus, NETWORKD, refused};
-use super::{Live, early, program, systemd};
+use super::bus::{Bus, NETWORKD, Service, refused};
+use super::{Live, early, network_manager, program, systemd};
 use crate::machine::MachineError;
 use crate::state::ConfigSystem;
 
@@ -38,9 +38,12 @@ pub(super) fn perform(live: &mut Live, system: &ConfigSystem) -> Result<(), Mach
         ConfigSystem::Systemd if !early::has_bus() => early::reload(),
         // It runs before D-Bus does, and nothing else tells it to read.
         ConfigSystem::Networkd if !early::has_bus() && !early::is_active("systemd-networkd.service") => Ok(()),
+        // Without the bus it does not run yet, and reads its files when it starts.
+        ConfigSystem::NetworkManager if !early::has_bus() => Ok(()),
         ConfigSystem::Unit(name) if !early::has_bus() => early::restart(name),
         ConfigSystem::Systemd => systemd::reload(live.bus()?),
         ConfigSystem::Networkd => networkd(live.bus()?),
+        ConfigSystem::NetworkManager => network_manager::reload(live.bus()?),
         ConfigSystem::Unit(name) => systemd::restart(live.bus()?, name),
     }
 }
@@ -69,7 +72,7 @@ pub(super) fn and_await_links(
         let settled = bus.runtime.block_on(async {
             let mut changes = bus.signals(NETWORKD, PROPERTIES, "PropertiesChanged").await?;
             let waiting = links_on_their_way(bus).await?.difference(&before).cloned().collect();
-            settle(waiting, &mut changes).await
+            settle(NETWORKD, waiting, &mut changes, new_state).await
         });
         drop(settled);
     }
@@ -86,34 +89,39 @@ fn networkd(bus: &Bus) -> Result<(), MachineError> {
         bus.call(NETWORKD, "Reload", &()).await?;
         // A link that was stuck before, without carrier most likely, is not waited for.
         let waiting = links_on_their_way(bus).await?.difference(&before).cloned().collect();
-        settle(waiting, &mut changes).await
+        settle(NETWORKD, waiting, &mut changes, new_state).await
     })
 }
 
 /// Waits until no link is on its way any more.
-async fn settle(mut waiting: BTreeSet<String>, changes: &mut MessageStream) -> Result<(), MachineError> {
+pub(super) async fn settle(
+    service: Service<'_>,
+    mut waiting: BTreeSet<String>,
+    changes: &mut MessageStream,
+    news: fn(&Message) -> Option<(String, bool)>,
+) -> Result<(), MachineError> {
     let deadline = Instant::now() + LINKS_DEADLINE;
     loop {
         let until = if waiting.is_empty() { deadline.min(Instant::now() + SILENCE) } else { deadline };
         match timeout_at(until, changes.next()).await {
             // Silence, or no time left.
             Err(_) | Ok(None) => return Ok(()),
-            Ok(Some(Ok(signal))) => match new_state(&signal) {
-                Some((link, state)) if is_on_its_way(&state) => drop(waiting.insert(link)),
-                Some((link, _)) => drop(waiting.remove(&link)),
+            Ok(Some(Ok(signal))) => match news(&signal) {
+                Some((link, true)) => drop(waiting.insert(link)),
+                Some((link, false)) => drop(waiting.remove(&link)),
                 None => {}
             },
-            Ok(Some(Err(error))) => return Err(refused(NETWORKD.shown, "say what it does", error)),
+            Ok(Some(Err(error))) => return Err(refused(service.shown, "say what it does", error)),
         }
     }
 }
 
-/// The link that a signal is about, and its new administrative state.
-fn new_state(signal: &Message) -> Option<(String, String)> {
+/// The link that a signal is about, and whether it is on its way now.
+fn new_state(signal: &Message) -> Option<(String, bool)> {
     let body = signal.body();
     let (_, mut changed, _): (String, HashMap<String, OwnedVariant>, Vec<String>) = body.deserialize().ok()?;
-    let state = changed.remove(STATE)?.try_into().ok()?;
-    Some((signal.header().path()?.to_string(), state))
+    let state: String = changed.remove(STATE)?.try_into().ok()?;
+    Some((signal.header().path()?.to_string(), is_on_its_way(&state)))
 }
 
 async fn links_on_their_way(bus: &Bus) -> Result<BTreeSet<String>, MachineError> {
