@@ -74,7 +74,8 @@ pub fn number_in_name(host: &str) -> Option<u64> {
 
 /// The number of a host, stride × own number + offset: `position` is its index in its group's list, from 0.
 ///
-/// Both have at most 18 digits, so that no product comes near 128 bits. It may be below zero with a negative offset. `None` if it comes from a name that has none.
+/// Both have at most 18 digits, so that no product comes near 128 bits. It may be below zero with a negative offset.
+/// `None` if it comes from a name that has none.
 #[must_use]
 pub fn number(host: &str, position: usize, numbering: Numbering, stride: i64, offset: i64) -> Option<i128> {
     let own = match numbering {

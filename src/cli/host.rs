@@ -54,10 +54,15 @@ impl Reach {
 
     /// Why it could not be done there; with what to do where this host is not in the spec.
     pub(super) fn stop(&self, error: SessionError) -> Stop {
-        let unknown = matches!(error, SessionError::Compile(CompileError::UnknownHost { .. }));
-        let stop = Stop::from(error);
-        if unknown && self.node.is_none() { stop.with(GIVE_NODE) } else { stop }
+        if self.node.is_none() { not_in_the_spec(error, GIVE_NODE) } else { Stop::from(error) }
     }
+}
+
+/// The error; with `otherwise`, which is what to do where this host is not in the spec.
+pub(super) fn not_in_the_spec(error: SessionError, otherwise: &str) -> Stop {
+    let unknown = matches!(error, SessionError::Compile(CompileError::UnknownHost { .. }));
+    let stop = Stop::from(error);
+    if unknown { stop.with(otherwise) } else { stop }
 }
 
 impl BySsh {

@@ -29,6 +29,9 @@ On each node: the journals of the applies, and the contents that they put back.
 \fI/etc/netplan/60\-selvedge.yaml\fR, \fI/etc/systemd/network/*selvedge*\fR
 The network as netplan or networkd keeps it.
 .TP
+\fI/etc/NetworkManager/system\-connections/selvedge\-*\fR, \fI/etc/NetworkManager/conf.d/selvedge\-*\fR
+The network as NetworkManager keeps it.
+.TP
 \fI/etc/modules\-load.d\fR, \fI/etc/modprobe.d\fR, \fI/etc/udev/rules.d\fR, \fI/etc/systemd/system\fR
 Files with selvedge in their names.
 .TP

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::args::{Sm, SmCommand, SmStatus};
-use super::host::{load, read_spec, this};
+use super::host::{load, not_in_the_spec, read_spec, this};
 use super::{Outcome, Stop, exit, print};
-use crate::compile::CompileError;
 use crate::name::{DeviceName, Label};
-use crate::node::{Session, SessionError};
+use crate::node::Session;
 use crate::rdma::Transport;
 use crate::sm::report::StatusReport;
 use crate::spec::Spec;
@@ -38,11 +37,7 @@ fn status(args: &SmStatus) -> Outcome {
 fn port_here(spec: &Spec, fabric: &Label) -> Result<(DeviceName, u8), Stop> {
     const OTHERWISE: &str = "run this on a host of the spec, or name a port of this one with --device";
     let host = this(OTHERWISE)?;
-    Session::live().port_on(spec, &host, fabric).map_err(|error| {
-        let unknown = matches!(error, SessionError::Compile(CompileError::UnknownHost { .. }));
-        let stop = Stop::from(error);
-        if unknown { stop.with(OTHERWISE) } else { stop }
-    })
+    Session::live().port_on(spec, &host, fabric).map_err(|error| not_in_the_spec(error, OTHERWISE))
 }
 
 fn fabrics(spec: &Spec, asked: Option<&Label>) -> Result<Vec<Label>, Stop> {

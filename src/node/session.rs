@@ -345,9 +345,10 @@ impl Session {
     }
 }
 
-/// The timers that an apply which ended leaves without a use. A rollback that failed is tried once more by them.
+/// The timers that an apply which ended leaves without a use; one without changes armed none. A rollback that failed is tried once more by them.
 fn no_longer_needed(applied: &Result<Applied, ApplyError>) -> Option<Armed> {
     match applied {
+        Ok(applied) if applied.changes.is_empty() => None,
         Ok(_) => Some(Armed::ForOpen),
         Err(ApplyError { rollback: Rollback::Failed { .. }, .. }) => None,
         Err(_) => Some(Armed::Any),
