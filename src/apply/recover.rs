@@ -208,9 +208,7 @@ pub fn pending(store: &Store, now: u64) -> Result<Option<String>, StoreError> {
     let Some(last) = store.standing()? else { return Ok(None) };
     let number = last.number().unwrap_or_default();
     Ok(match last.transaction.phase {
-        Phase::Open => Some(format!(
-            "apply {number} was {CUT_OFF}: the next apply, or `selvedge rollback`, undoes it before anything else"
-        )),
+        Phase::Open => Some(format!("apply {number} was {CUT_OFF}: the next apply undoes it before anything else")),
         Phase::AwaitingConfirm { deadline } if now < deadline => Some(format!(
             "apply {number} waits for its confirmation and is undone in {} s: `selvedge confirm` keeps it",
             deadline - now

@@ -167,7 +167,7 @@ pub(crate) struct OnNode {
     pub(crate) spec: Spec,
     #[command(flatten)]
     pub(crate) reach: Reach,
-    /// Look at a mounted image instead of a running node: files only
+    /// A mounted image instead of a running node: files only, of a spec that gives the host no port yet
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
     #[command(flatten)]

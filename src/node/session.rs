@@ -328,7 +328,12 @@ impl Session {
 
     fn intent(&self, spec: &SpecText, host: &HostName) -> Result<Intent, SessionError> {
         let checked = spec.load().map_err(SessionError::Spec)?;
-        Ok(compile(&checked.spec, host)?)
+        let intent = compile(&checked.spec, host)?;
+        // What a port needs is read from its card and its interface.
+        if !self.live && !intent.ports.is_empty() {
+            return Err(SessionError::PortsOfImage { host: intent.host, ports: intent.ports.len() });
+        }
+        Ok(intent)
     }
 
     /// Undoes what an earlier apply left half done; gives what to say of it.
