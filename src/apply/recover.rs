@@ -5,7 +5,7 @@ use thiserror::Error;
 use super::Rollback;
 use super::error::refusals;
 use super::journal::{ASKED_FOR, CUT_OFF, NOT_BEFORE_RESTART, NOT_IN_TIME, Phase, Record, Transaction};
-use super::rollback::{WayBack, When, disturbing, roll_back};
+use super::rollback::{WayBack, When, ahead, roll_back};
 use super::store::{Last, Store, StoreError};
 use crate::machine::{Machine, MachineError};
 use crate::plan::{Protected, Refusal, guard};
@@ -56,6 +56,12 @@ pub enum UndoError {
         /// The links.
         links: Vec<Refusal>,
     },
+    /// A subnet manager would be stopped, and the fabric be left without one.
+    #[error(
+        "going back to the state before the last apply stops this node's subnet manager: {0}; or give `selvedge rollback \
+         --allow-cut` to do it all the same"
+    )]
+    LeavesTheFabric(MachineError),
     /// The journal cannot be written.
     #[error("cannot write the journal: {0}")]
     Journal(#[from] std::io::Error),
@@ -155,8 +161,13 @@ fn due(store: &Store, when: When, has_time: impl FnOnce(&Last, u64) -> bool) -> 
 /// One that was undone by hand is the end of it, so that a rollback which is given twice undoes one apply.
 ///
 /// # Errors
-/// When there is none, it was undone already, or a `protected` link would be disturbed.
-pub fn undo_last<M: Machine>(machine: &mut M, store: &Store, protected: &[Protected]) -> Result<Rollback, UndoError> {
+/// When there is none, it was undone already, or what is guarded would be lost: a protected link would be disturbed, or
+/// the fabric be left without a manager. Nothing is guarded without `protected`.
+pub fn undo_last<M: Machine>(
+    machine: &mut M,
+    store: &Store,
+    protected: Option<&[Protected]>,
+) -> Result<Rollback, UndoError> {
     let mut nothing = "nothing was ever applied on this node";
     for last in store.newest_first()? {
         let last = last?;
@@ -169,7 +180,10 @@ pub fn undo_last<M: Machine>(machine: &mut M, store: &Store, protected: &[Protec
             }
             Phase::RolledBack => nothing = "no apply holds on this node: all were undone when they failed",
             Phase::Open | Phase::AwaitingConfirm { .. } | Phase::Committed => {
-                cuts_nothing(machine, &last, ASKED_FOR, protected)?;
+                if let Some(protected) = protected {
+                    cuts_nothing(machine, &last, ASKED_FOR, protected)?;
+                    leaves_no_fabric(machine, &last)?;
+                }
                 return Ok(undo(machine, store, &last, ASKED_FOR, When::Running)?);
             }
         }
@@ -231,9 +245,15 @@ fn cuts_nothing<M: Machine>(
     cause: &'static str,
     protected: &[Protected],
 ) -> Result<(), UndoError> {
-    let steps = disturbing(machine, &way_back(last, When::Running))?;
-    let refusals = guard(&steps, protected);
+    let ahead = ahead(machine, &way_back(last, When::Running))?;
+    let refusals = guard(&ahead.disturbing, protected);
     if refusals.is_empty() { Ok(()) } else { Err(UndoError::CutsOwnBranch { cause, links: refusals }) }
+}
+
+/// Only where somebody asks for it: what failed, was cut off or not confirmed goes back in any case.
+fn leaves_no_fabric<M: Machine>(machine: &mut M, last: &Last) -> Result<(), UndoError> {
+    let ahead = ahead(machine, &way_back(last, When::Running))?;
+    ahead.leaving.iter().try_for_each(|condition| machine.require(condition)).map_err(UndoError::LeavesTheFabric)
 }
 
 fn undo<M: Machine>(

@@ -12,7 +12,7 @@ use crate::machine::{Machine, MachineError};
 use crate::name::IfName;
 use crate::plan::{carried, diff_back, lost, order, readers, reloads};
 use crate::rdma::IpoibMode;
-use crate::state::{Blobs, Change, ConfigSystem, Digest, FilePath, Object, Observed, Reason, State, States};
+use crate::state::{Blobs, Change, Condition, ConfigSystem, Digest, FilePath, Object, Observed, Reason, State, States};
 
 /// Enough for what one restored object brings with it.
 const MAX_ROUNDS: usize = 4;
@@ -86,20 +86,34 @@ impl WayBack<'_> {
     }
 }
 
-/// The first changes of the way back, one for each link that it can disturb. Makes none.
+/// What the first changes of a way back can take from others.
+pub struct Ahead {
+    /// One for each link that they can disturb.
+    pub disturbing: Vec<Change>,
+    /// What must hold for the subnet managers that they stop.
+    pub leaving: Vec<Condition>,
+}
+
+/// Looks ahead at the way back. Makes no change.
 ///
 /// # Errors
 /// When the machine cannot be looked at.
-pub fn disturbing<M: Machine>(machine: &mut M, way_back: &WayBack<'_>) -> Result<Vec<Change>, MachineError> {
+pub fn ahead<M: Machine>(machine: &mut M, way_back: &WayBack<'_>) -> Result<Ahead, MachineError> {
     let scope: Vec<Object> = way_back.before.0.keys().cloned().collect();
     let observed = machine.observe(&scope)?;
     let stale = way_back.changes.iter().flat_map(|change| readers(&change.object)).collect();
-    let steps = steps(way_back, &observed.states, &stale).into_iter();
+    let steps = steps(way_back, &observed.states, &stale);
+    let stops = |step: &&Change| step.before == State::Running && step.after != State::Running;
+    let conditions = |step: &Change| {
+        let there = way_back.changes.iter().filter(move |change| change.object == step.object);
+        there.filter_map(|change| change.condition.as_ref().map(Condition::of_leaving)).collect::<Vec<_>>()
+    };
+    let leaving = steps.iter().filter(stops).flat_map(conditions).collect();
     let each = |step: Change| {
         let on = |link: IfName| Change { disturbs: Some(link), ..step.clone() };
         way_back.links(&step).into_iter().map(on).collect::<Vec<_>>()
     };
-    Ok(steps.flat_map(each).collect())
+    Ok(Ahead { disturbing: steps.into_iter().flat_map(each).collect(), leaving })
 }
 
 /// Brings `machine` back, and writes how it went.

@@ -373,7 +373,7 @@ fn a_datagram_mtu_that_the_fabric_cuts_is_no_failed_rollback() {
     // As it is before the link has joined a multicast group.
     machine.links.get_mut(&ib0()).unwrap().mtu = 4092;
     run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
-    assert_eq!(undo_last(&mut machine, &store, &[]).unwrap(), DONE);
+    assert_eq!(undo_last(&mut machine, &store, None).unwrap(), DONE);
     let link = &machine.links[&ib0()];
     assert_eq!((link.mode, link.mtu), (IpoibMode::Datagram, 2044));
 }

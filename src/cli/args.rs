@@ -119,7 +119,8 @@ pub(crate) struct Elsewhere {
 pub(crate) struct Rollback {
     #[command(flatten)]
     pub(crate) on: Elsewhere,
-    /// Undo it even if that disturbs a link that carries your connection, the default route or a mounted file system
+    /// Undo it even if that disturbs a link that carries your connection, the default route or a mounted file system, or
+    /// stops the fabric's last subnet manager
     #[arg(long)]
     pub(crate) allow_cut: bool,
 }

@@ -82,12 +82,14 @@ pub struct SimMachine {
     pub units: BTreeMap<UnitName, State>,
     /// Reads: how often `observe` was called.
     pub looks: usize,
+    /// No other subnet manager answers on its fabric.
+    pub alone: bool,
 }
 
 impl PartialEq for SimMachine {
     /// Equal in all that a reader of the machine can see.
     fn eq(&self, other: &Self) -> bool {
-        let Self { ports: _, files, folders, contents: _, modules, links, units, looks: _ } = self;
+        let Self { ports: _, files, folders, contents: _, modules, links, units, looks: _, alone: _ } = self;
         let running = |units: &BTreeMap<UnitName, State>| {
             units
                 .iter()
@@ -195,8 +197,13 @@ impl Machine for SimMachine {
         }
     }
 
-    fn require(&mut self, _condition: &Condition) -> Result<(), MachineError> {
-        Ok(())
+    fn require(&mut self, condition: &Condition) -> Result<(), MachineError> {
+        match condition {
+            Condition::AnotherManager { .. } if self.alone => {
+                Err(MachineError::Condition("no other subnet manager answers".to_owned()))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

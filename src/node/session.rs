@@ -280,16 +280,17 @@ impl Session {
         Ok(())
     }
 
-    /// Undoes the last apply; with `allow_cut` even where that disturbs a protected link.
+    /// Undoes the last apply; with `allow_cut` even where that disturbs a protected link or leaves the fabric without
+    /// a manager.
     ///
     /// # Errors
-    /// When there is none, it was undone already, or it could cut the reader off.
+    /// When there is none, it was undone already, or it could do one of the two.
     pub fn roll_back(&mut self, allow_cut: bool) -> Result<Rollback, SessionError> {
         let _signals = Held::hold().map_err(SessionError::Signals)?;
         let _lock = self.store.lock()?;
         let unguarded = allow_cut || self.store.standing()?.is_none();
-        let protected = if unguarded { Vec::new() } else { self.facts()?.protected };
-        let rollback = recover::undo_last(&mut self.machine, &self.store, &protected)?;
+        let protected = if unguarded { None } else { Some(self.facts()?.protected) };
+        let rollback = recover::undo_last(&mut self.machine, &self.store, protected.as_deref())?;
         if self.live && !matches!(rollback, Rollback::Failed { .. }) {
             timer::stop(Armed::Any);
         }

@@ -55,7 +55,7 @@ fn want_role(role: &ManagerRole, resolved: &Resolved, desired: &mut Desired) -> 
         managers: role.managers.clone(),
         guids: role.guids.clone(),
     });
-    wanted.leaving = Some(Condition::AnotherManager { device, port: number, own: port.port.guid });
+    wanted.leaving = Some(Condition::AnotherManager { device, port: number });
     Ok(())
 }
 

@@ -57,8 +57,8 @@ fn judge(condition: &Condition, seen: &Seen) -> Result<(), String> {
                 port.description, port.guid, port.lid
             )),
         },
-        Condition::AnotherManager { own, .. } => {
-            if seen.ports.iter().any(|port| port.guid != *own && is_healthy(port)) {
+        Condition::AnotherManager { .. } => {
+            if seen.ports.iter().any(|port| port.guid != seen.local.guid && is_healthy(port)) {
                 Ok(())
             } else {
                 Err("no other subnet manager answers as master or standby: stopping this one would leave the fabric without a \

@@ -40,11 +40,21 @@ pub enum Condition {
     AnotherManager {
         /// The HCA that looks.
         device: DeviceName,
-        /// Its port.
+        /// Its port, whose own manager does not count.
         port: u8,
-        /// This node's own port, which does not count.
-        own: Guid,
     },
+}
+
+impl Condition {
+    /// What must hold before that is taken back which came under this condition.
+    #[must_use]
+    pub fn of_leaving(&self) -> Self {
+        match self {
+            Self::NoForeignMaster { device, port, .. } | Self::AnotherManager { device, port } => {
+                Self::AnotherManager { device: device.clone(), port: *port }
+            }
+        }
+    }
 }
 
 /// A change of one object.

@@ -43,8 +43,13 @@ pub fn render(report: &Report, all: bool) -> String {
 }
 
 fn section(out: &mut String, title: &str, checks: &[Check], all: bool) {
-    let failed = checks.iter().filter(|check| check.verdict == Verdict::Fail).count();
-    let summary = if failed == 0 { "ok".to_owned() } else { format!("{failed} failed") };
+    let of = |verdict| checks.iter().filter(|check| check.verdict == verdict).count();
+    let summary = match (of(Verdict::Fail), of(Verdict::Skipped), of(Verdict::Warning)) {
+        (0, 0, 0) => "ok".to_owned(),
+        (0, 0, warnings) => format!("ok, with {}", counted(warnings, "warning")),
+        (0, skipped, _) => format!("{skipped} not looked at"),
+        (failed, ..) => format!("{failed} failed"),
+    };
     let _ = writeln!(out, "\n{title}: {summary}");
     let shown = |check: &&Check| all || check.verdict != Verdict::Pass;
     for check in checks.iter().filter(shown) {

@@ -31,7 +31,7 @@ fn a_file_that_somebody_replaced_is_kept_beside_the_one_that_comes_back() {
         let before = before.map(|text| by_hand(&mut machine, &netplan(), text, 0o600));
         run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
         let edited = by_hand(&mut machine, &netplan(), "theirs", 0o640);
-        let rollback = undo_last(&mut machine, &store, &[]).unwrap();
+        let rollback = undo_last(&mut machine, &store, None).unwrap();
         let Saved { file, copy } = saved_by(&rollback);
         assert_eq!(*file, netplan());
         assert!(copy.as_str().starts_with("/etc/netplan/60-selvedge.yaml.selvedge-saved-"), "{copy}");
@@ -49,7 +49,7 @@ fn a_link_that_somebody_put_there_is_kept_and_our_own_contents_are_not() {
     run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
     let link = State::Symlink { target: "/srv/theirs.yaml".into() };
     machine.files.insert(netplan(), link.clone());
-    let rollback = undo_last(&mut machine, &store, &[]).unwrap();
+    let rollback = undo_last(&mut machine, &store, None).unwrap();
     assert_eq!(machine.files.get(&saved_by(&rollback).copy), Some(&link));
     // Another mode is no other content, and what is gone is not to be kept.
     for change in [
@@ -60,7 +60,7 @@ fn a_link_that_somebody_put_there_is_kept_and_our_own_contents_are_not() {
     ] {
         run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
         change(&mut machine);
-        assert_eq!(undo_last(&mut machine, &store, &[]).unwrap(), DONE);
+        assert_eq!(undo_last(&mut machine, &store, None).unwrap(), DONE);
     }
 }
 
@@ -71,7 +71,7 @@ fn a_copy_takes_no_other_copys_place() {
     for text in ["one", "two", "one"] {
         run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
         by_hand(&mut machine, &netplan(), text, 0o600);
-        undo_last(&mut machine, &store, &[]).unwrap();
+        undo_last(&mut machine, &store, None).unwrap();
     }
     assert_eq!(machine.files.len(), 2, "{:?}", machine.files);
     // A file that merely has such a name stays, and so does the one that could not be kept.
@@ -81,7 +81,7 @@ fn a_copy_takes_no_other_copys_place() {
     }
     run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
     let edited = by_hand(&mut machine, &netplan(), "one", 0o600);
-    let rollback = undo_last(&mut machine, &store, &[]).unwrap();
+    let rollback = undo_last(&mut machine, &store, None).unwrap();
     assert!(matches!(rollback, Rollback::Failed { .. }), "{rollback:?}");
     assert!(rollback.to_string().contains("cannot keep what somebody else wrote as"), "{rollback}");
     assert_eq!(machine.files.get(&netplan()), Some(&edited));
@@ -128,7 +128,7 @@ fn a_kill_at_any_step_of_such_a_rollback_loses_nothing() {
         run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
         let edited = by_hand(&mut machine, &netplan(), "theirs", 0o600);
         let fate = Fate { dies_at: Some(step), ..Fate::default() };
-        let undo = || undo_last(&mut Fated(&mut machine, fate), &store, &[]).map(drop);
+        let undo = || undo_last(&mut Fated(&mut machine, fate), &store, None).map(drop);
         let dead = catch_unwind(AssertUnwindSafe(undo)).is_err();
         recover(&mut machine, &store, When::Running, 0).unwrap();
         let kept: Vec<_> = machine.files.values().collect();
@@ -149,12 +149,12 @@ fn an_edited_file_that_leaves_the_spec_can_be_rolled_back() {
     let removed = applied.changes.iter().find(|change| change.object == Object::File { path: netplan() }).unwrap();
     assert!(removed.reason.0.contains("edited by hand, which is kept with the journal"), "{removed}");
     assert!(machine.files.is_empty());
-    undo_last(&mut machine, &store, &[]).unwrap();
+    undo_last(&mut machine, &store, None).unwrap();
     assert_eq!(machine.files.get(&netplan()), Some(&edited));
     // One that stays in the spec is repaired, and can be brought back as well.
     run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
     assert_ne!(machine.files.get(&netplan()), Some(&edited));
-    undo_last(&mut machine, &store, &[]).unwrap();
+    undo_last(&mut machine, &store, None).unwrap();
     assert_eq!(machine.files.get(&netplan()), Some(&edited));
 }
 
@@ -179,7 +179,7 @@ fn a_folder_goes_when_it_was_made_and_stays_when_it_was_there() {
             run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
             run(&mut machine, &store, &desired, &Options::default()).unwrap();
             if by_rollback {
-                undo_last(&mut machine, &store, &[]).unwrap();
+                undo_last(&mut machine, &store, None).unwrap();
             } else {
                 run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
             }
@@ -200,7 +200,7 @@ fn a_folder_with_somebody_elses_file_stays() {
     run(&mut machine, &store, &desired, &Options::default()).unwrap();
     let theirs = "/etc/selvedge/opensm/notes".parse().unwrap();
     by_hand(&mut machine, &theirs, "theirs", 0o644);
-    assert_eq!(undo_last(&mut machine, &store, &[]).unwrap(), DONE);
+    assert_eq!(undo_last(&mut machine, &store, None).unwrap(), DONE);
     assert_eq!(machine.folders, conf.folders().collect());
     assert_eq!(machine.files.len(), 1);
 }
@@ -248,7 +248,7 @@ fn what_others_put_on_a_link_is_there_after_an_apply_and_after_its_rollback() {
     assert_eq!(told, 2, "{:?}", applied.changes);
     assert!(run(&mut machine, &store, &other_mtu, &Options::default()).unwrap().changes.is_empty());
     assert_eq!(machine.links[&ib0()].link_local, AddressGeneration::None);
-    assert_eq!(undo_last(&mut machine, &store, &[]).unwrap(), DONE);
+    assert_eq!(undo_last(&mut machine, &store, None).unwrap(), DONE);
     assert!(has_what_is_others(&machine, &store), "{:?}", machine.links);
     assert_eq!(machine.links[&ib0()].link_local, AddressGeneration::Eui64);
 }
@@ -261,6 +261,6 @@ fn a_route_that_was_withdrawn_after_an_apply_does_not_come_back_with_its_rollbac
     machine.links.get_mut(&ib0()).unwrap().routes.insert(others_route());
     run(&mut machine, &store, &wanted(IpoibMode::Connected, 32000, "10.0.0.1/16", "b"), &Options::default()).unwrap();
     machine.links.get_mut(&ib0()).unwrap().routes.clear();
-    assert_eq!(undo_last(&mut machine, &store, &[]).unwrap(), DONE);
+    assert_eq!(undo_last(&mut machine, &store, None).unwrap(), DONE);
     assert!(machine.links[&ib0()].routes.is_empty());
 }

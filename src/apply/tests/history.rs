@@ -11,7 +11,7 @@ fn spec(file: &str) -> Desired {
 }
 
 fn undo(machine: &mut SimMachine, store: &Store) -> Result<Rollback, String> {
-    undo_last(machine, store, &[]).map_err(|error| error.to_string())
+    undo_last(machine, store, None).map_err(|error| error.to_string())
 }
 
 /// An apply that fails at its tenth step, and is rolled back.
@@ -75,7 +75,7 @@ fn a_kill_in_the_rollback_of_an_older_apply_is_recovered() {
         run(&mut machine, &store, &spec("a"), &Options::default()).unwrap();
         fail(&mut machine, &store);
         let fate = Fate { dies_at: Some(step), ..Fate::default() };
-        let undo = || undo_last(&mut Fated(&mut machine, fate), &store, &[]).map(drop);
+        let undo = || undo_last(&mut Fated(&mut machine, fate), &store, None).map(drop);
         if catch_unwind(AssertUnwindSafe(undo)).is_ok() {
             break;
         }
@@ -139,7 +139,7 @@ fn going_back_does_not_cut_the_branch_either_unless_the_timer_or_the_boot_does_i
     run(&mut machine, &store, &spec("b"), &options).unwrap();
     let after = machine.clone();
     for refused in [
-        undo_last(&mut machine, &store, &protected).unwrap_err(),
+        undo_last(&mut machine, &store, Some(&protected)).unwrap_err(),
         settle(&mut machine, &store, 100, &protected).unwrap_err(),
     ] {
         let said = refused.to_string();
@@ -154,7 +154,7 @@ fn going_back_does_not_cut_the_branch_either_unless_the_timer_or_the_boot_does_i
     assert_eq!(machine, first);
     // Unloading the module takes the link along, whatever is left on it.
     machine.links.get_mut(&ib0()).unwrap().addresses.clear();
-    let refused = undo_last(&mut machine, &store, &protected).unwrap_err().to_string();
+    let refused = undo_last(&mut machine, &store, Some(&protected)).unwrap_err().to_string();
     assert!(refused.contains("ib0 carries"), "{refused}");
     assert_eq!(undo(&mut machine, &store).unwrap(), DONE);
     assert_eq!(machine, before);
@@ -266,4 +266,31 @@ fn a_journal_that_never_began_leaves_nothing() {
     assert!(error.to_string().ends_with("nothing was changed"), "{error}");
     assert_eq!(machine, before);
     assert_eq!(std::fs::read_dir(folder.path().join("selvedge/journal")).unwrap().count(), 0);
+}
+
+#[test]
+fn going_back_does_not_leave_the_fabric_without_a_manager_unless_asked_to() {
+    let (_folder, store) = store();
+    let mut machine = machine();
+    let before = machine.clone();
+    let mut desired = quickstart();
+    let unit = Object::Unit { name: "selvedge-opensm-compute.service".parse().unwrap() };
+    let device = "mlx5_0".parse().unwrap();
+    desired.want(unit, State::Running, "the primary").condition =
+        Some(Condition::NoForeignMaster { device, port: 1, managers: vec![], guids: vec![] });
+    run(&mut machine, &store, &desired, &Options::default()).unwrap();
+    let after = machine.clone();
+    machine.alone = true;
+    let refused = undo_last(&mut machine, &store, Some(&[])).unwrap_err();
+    let said = refused.to_string();
+    assert!(matches!(refused, UndoError::LeavesTheFabric(_)), "{said}");
+    assert!(said.contains("no other subnet manager answers") && said.contains("rollback --allow-cut"), "{said}");
+    assert_eq!(machine, after);
+    machine.alone = false;
+    assert_eq!(undo_last(&mut machine, &store, Some(&[])).unwrap(), DONE);
+    assert_eq!(machine, before);
+    run(&mut machine, &store, &desired, &Options::default()).unwrap();
+    machine.alone = true;
+    assert_eq!(undo_last(&mut machine, &store, None).unwrap(), DONE);
+    assert_eq!(machine, before);
 }

@@ -25,9 +25,9 @@ fn an_unconfirmed_apply_is_undone_and_a_confirmed_one_stays() {
     confirm(&store).unwrap();
     assert_eq!(recover(&mut machine, &store, When::Boot, 200).unwrap(), Recovered::Nothing);
     assert_eq!(machine, after);
-    assert_eq!(undo_last(&mut machine, &store, &[]).unwrap(), DONE);
+    assert_eq!(undo_last(&mut machine, &store, None).unwrap(), DONE);
     assert_eq!(machine, before);
-    assert!(undo_last(&mut machine, &store, &[]).is_err());
+    assert!(undo_last(&mut machine, &store, None).is_err());
 }
 
 /// A machine on which the programs that read files do not always do so.
@@ -71,7 +71,7 @@ fn who_read_a_file_in_between_reads_it_again_even_when_a_rollback_was_cut_off_af
         run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
         machine.files.clear();
         let mut readers = Readers { machine: &mut machine, refuses, reloads: Vec::new() };
-        let undone = undo_last(&mut readers, &store, &[]).unwrap();
+        let undone = undo_last(&mut readers, &store, None).unwrap();
         if refuses == 100 {
             assert!(matches!(undone, Rollback::Failed { .. }), "a reload that failed was forgotten: {undone:?}");
         } else {
@@ -128,7 +128,7 @@ fn a_unit_that_waits_for_its_next_try_does_not_outlive_a_rollback() {
     run(&mut machine, &store, &quickstart(), &Options::default()).unwrap();
     assert_eq!(machine.units.get(&name), Some(&State::Running));
     machine.units.insert(name.clone(), State::Restarting);
-    assert_eq!(undo_last(&mut machine, &store, &[]).unwrap(), DONE);
+    assert_eq!(undo_last(&mut machine, &store, None).unwrap(), DONE);
     assert_eq!(machine.units.get(&name), Some(&State::Stopped));
 }
 
@@ -144,7 +144,7 @@ fn the_unit_that_undoes_the_rest_is_the_last_to_go() {
     for step in 0.. {
         let fate = Fate { dies_at: Some(step), ..Fate::default() };
         let mut killed = machine.clone();
-        let undo = || undo_last(&mut Fated(&mut killed, fate), &store, &[]).map(drop);
+        let undo = || undo_last(&mut Fated(&mut killed, fate), &store, None).map(drop);
         let dead = catch_unwind(AssertUnwindSafe(undo)).is_err();
         assert!(killed.files.contains_key(&unit) || killed.links.is_empty() && killed.files.is_empty(), "step {step}");
         if !dead {

@@ -59,7 +59,7 @@ fn no_manager_is_started_beside_a_foreign_master() {
 
 #[test]
 fn no_manager_is_stopped_unless_another_is_healthy() {
-    let condition = Condition::AnotherManager { device: "mlx5_0".parse().unwrap(), port: 1, own: Guid(0x101) };
+    let condition = Condition::AnotherManager { device: "mlx5_0".parse().unwrap(), port: 1 };
     let may = |other: Says| judge(&condition, &fabric(&[("node01", says(SmState::Master)), ("node02", other)]));
     assert_eq!(may(says(SmState::Standby)), Ok(()));
     assert_eq!(may(says(SmState::Master)), Ok(()));
