@@ -48,9 +48,7 @@ fn cable() {
     applied();
     NODES.into_iter().for_each(until_active);
     lab(&["wire", "pull", "node02"]);
-    until("the loss is seen", 20, || {
-        !ok("node02", "cat /sys/class/infiniband/mlx5_0/ports/1/state").contains("ACTIVE")
-    });
+    // At once: the port is still active when the nodes are looked at.
     let found = verify("node,ping,perf");
     lab(&["wire", "plug", "node02"]);
     let leads = "cable: on node02 mlx5_0 port 1 is";
