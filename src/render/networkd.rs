@@ -57,9 +57,11 @@ fn device(link: &LinkConfig, on: &On) -> Result<Ini, RenderError> {
         Tag::Vlan(_) => "vlan",
     };
     let mut ini = Ini::default();
-    ini.section("NetDev").push("Name", link.name.value.as_str(), &link.name.why)?.push("Kind", kind, "")?;
+    let device = ini.section("NetDev").push("Name", link.name.value.as_str(), &link.name.why)?.push("Kind", kind, "")?;
     match on.tag.value {
         Tag::Pkey(pkey) => {
+            let why = "Else networkd makes up a port GUID for it, which no fabric knows: it never gets carrier.";
+            device.push("MACAddress", "none", why)?;
             let section = ini.section("IPoIB").push("PartitionKey", &pkey.to_string(), &on.tag.why)?;
             if let Some(mode) = &link.mode {
                 section.push("Mode", mode.value.as_str(), &mode.why)?;

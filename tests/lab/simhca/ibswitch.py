@@ -285,7 +285,9 @@ class Switch:
         """May a packet of that partition go from port to port?"""
         if inp.state != ACTIVE or out.state != ACTIVE:
             return False
-        if inp.enforce & 8 and not inp.pkey_ok(pkey):
+        # opensm gives a port the table of its host, a limited key where the host is a limited member: coming in, what
+        # that host sends has the same key, and only full and limited against limited is judged on the way out.
+        if inp.enforce & 8 and not inp.pkey_ok(pkey | 0x8000):
             inp.count["port_rcv_constraint_errors"] += 1
             return False
         if out.enforce & 4 and not out.pkey_ok(pkey):
