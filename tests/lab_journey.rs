@@ -12,6 +12,8 @@ mod enhanced;
 #[path = "lab_journey/found.rs"]
 mod found;
 mod lab_support;
+#[path = "lab_journey/parted.rs"]
+mod parted;
 #[path = "lab_journey/reached.rs"]
 mod reached;
 #[path = "lab_journey/removed.rs"]
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         removed::CLAIMS,
         there::REBOOTS,
         enhanced::CLAIMS,
+        parted::CLAIMS,
     ];
     lab_support::run(claims.concat().into_iter().map(|(name, test)| trial(name, test)).collect())
 }
@@ -55,6 +58,7 @@ enum Stage {
     Anything,
     Unconfigured,
     Applied,
+    Parted,
 }
 
 static STAGE: Mutex<Stage> = Mutex::new(Stage::Anything);

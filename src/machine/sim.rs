@@ -401,7 +401,9 @@ impl SimMachine {
 
     /// A parent takes its children up and down with it.
     fn set_up(&mut self, name: &IfName, up: bool, change: &Change) -> Result<(), MachineError> {
-        self.link_mut(name, change)?;
+        if self.link_mut(name, change)?.up == up {
+            return Ok(());
+        }
         let is_on = |link: &SimLink| link.child.as_ref().is_some_and(|(parent, _)| parent == name);
         for (_, link) in self.links.iter_mut().filter(|(own, link)| *own == name || is_on(link)) {
             if link.up && !up {

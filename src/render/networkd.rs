@@ -57,7 +57,8 @@ fn device(link: &LinkConfig, on: &On) -> Result<Ini, RenderError> {
         Tag::Vlan(_) => "vlan",
     };
     let mut ini = Ini::default();
-    let device = ini.section("NetDev").push("Name", link.name.value.as_str(), &link.name.why)?.push("Kind", kind, "")?;
+    let device =
+        ini.section("NetDev").push("Name", link.name.value.as_str(), &link.name.why)?.push("Kind", kind, "")?;
     match on.tag.value {
         Tag::Pkey(pkey) => {
             let why = "Else networkd makes up a port GUID for it, which no fabric knows: it never gets carrier.";

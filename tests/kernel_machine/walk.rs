@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use selvedge::machine::Machine;
 use selvedge::machine::real::RealMachine;
 use selvedge::machine::sim::{SimMachine, SimPort};
-use selvedge::rdma::IpoibMode;
+use selvedge::rdma::{IpoibMode, PKey};
 use selvedge::state::{Blobs, Change, Object, Reason, State};
+use selvedge::tag::Tag;
 
 use crate::Test;
 use crate::ipoib::{GUID, Hca};
@@ -18,6 +19,8 @@ pub(crate) const TESTS: &[Test] =
 const WALKS: u64 = 12;
 const STEPS: usize = 40;
 const ADDRESSES: [&str; 3] = ["10.0.0.1/16", "10.1.0.1/24", "fd00::1/64"];
+const CHILD: &str = "ib0.8001";
+const LINKS: [&str; 2] = ["ib0", CHILD];
 const MTUS: [u32; 11] = [67, 68, 72, 1279, 1280, 1500, 2044, 4092, 4093, 65_520, 65_521];
 
 fn the_simulated_kernel_is_as_the_real_one() {
@@ -58,13 +61,19 @@ fn said(machine: &mut impl Machine, change: &Change) -> Result<(), String> {
     machine.perform(change, &Blobs::default()).map_err(|error| error.to_string())
 }
 
-fn address(text: &str) -> Object {
-    Object::Address { link: "ib0".parse().unwrap(), address: text.parse().unwrap() }
+fn address(link: &str, text: &str) -> Object {
+    Object::Address { link: link.parse().unwrap(), address: text.parse().unwrap() }
+}
+
+fn child() -> Object {
+    let tag = Tag::Pkey(PKey::new(1).unwrap());
+    Object::Child { link: CHILD.parse().unwrap(), parent: "ib0".parse().unwrap(), tag }
 }
 
 fn seen(machine: &mut impl Machine) -> BTreeMap<String, String> {
-    let mut scope = vec![mode("ib0"), mtu("ib0"), up("ib0")];
-    scope.extend(ADDRESSES.map(address));
+    let mut scope = vec![child()];
+    scope.extend(LINKS.into_iter().flat_map(|link| [mode(link), mtu(link), up(link)]));
+    scope.extend(LINKS.into_iter().flat_map(|link| ADDRESSES.map(|text| address(link, text))));
     let states = machine.observe(&scope).unwrap().states;
     states.0.iter().map(|(object, state)| (object.to_string(), state.to_string())).collect()
 }
@@ -87,15 +96,17 @@ impl Random {
     }
 
     fn change(&mut self) -> Change {
-        match self.below(4) {
-            0 => {
+        let link = LINKS[self.below(LINKS.len())];
+        match self.below(9) {
+            0 => change(child(), [State::Present, State::Present, State::Absent][self.below(3)].clone()),
+            1 | 2 => {
                 let mode_after = [IpoibMode::Datagram, IpoibMode::Connected][self.below(2)];
-                change(mode("ib0"), State::Mode { mode: mode_after })
+                change(mode(link), State::Mode { mode: mode_after })
             }
-            1 => change(mtu("ib0"), State::Mtu { bytes: MTUS[self.below(MTUS.len())] }),
-            2 => change(up("ib0"), [State::Up, State::Down][self.below(2)].clone()),
+            3 | 4 => change(mtu(link), State::Mtu { bytes: MTUS[self.below(MTUS.len())] }),
+            5 | 6 => change(up(link), [State::Up, State::Down][self.below(2)].clone()),
             _ => {
-                let object = address(ADDRESSES[self.below(ADDRESSES.len())]);
+                let object = address(link, ADDRESSES[self.below(ADDRESSES.len())]);
                 change(object, [State::Present, State::Absent][self.below(2)].clone())
             }
         }

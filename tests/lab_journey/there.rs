@@ -25,7 +25,7 @@ pub(crate) const REBOOTS: &[Claim] = &[
 ];
 
 /// Debian's NetworkManager, which the lab's image has masked, for all but the lab's own links.
-const NETWORK_MANAGER: &str = "
+pub(crate) const NETWORK_MANAGER: &str = "
     rm /etc/systemd/system/NetworkManager.service
     systemctl daemon-reload
     printf '[keyfile]\\nunmanaged-devices=interface-name:mgmt0;interface-name:simwire\\n' \
