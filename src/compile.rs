@@ -78,6 +78,14 @@ pub fn compile(spec: &Spec, host: &HostName) -> Result<Intent, CompileError> {
     })
 }
 
+/// The name that the spec has for `host`: its own, or the first label of a fully qualified one.
+///
+/// # Errors
+/// When no group has it, with the nearest names.
+pub fn name_in(spec: &Spec, host: &HostName) -> Result<HostName, CompileError> {
+    locate(spec, host).map(|(host, _)| host).ok_or_else(|| unknown(spec, host))
+}
+
 /// The host's name in the spec, and its group.
 fn locate<'a>(spec: &'a Spec, host: &HostName) -> Option<(HostName, &'a NodeGroup)> {
     let find =

@@ -16,6 +16,8 @@ const PURE: &[&str] = &[
     "compile",
     "count",
     "facts",
+    "facts::by_host",
+    "facts::text",
     "hostlist::*",
     "intent",
     "name",

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use super::args::{self, Apply, Elsewhere, OnNode, Reach, Recover};
-use super::host::{Target, connect, load, read_spec};
+use super::host::{Target, connect, in_the_spec, load, read_spec};
 use super::text::{self, Tense};
 use super::{Outcome, Stop, exit, print, tell, write_out};
 use crate::apply::Rollback;
@@ -163,9 +163,10 @@ fn place(args: &OnNode) -> Result<Place, Stop> {
     })
 }
 
-/// The spec is checked here first: its faults need no node.
+/// The spec is checked here first: its faults, and a host that it does not have, need no node.
 fn reach(text: &SpecText, host: &HostName, reach: &Reach) -> Result<Remote, Stop> {
     let spec = load(text)?;
+    in_the_spec(&spec, host)?;
     Ok(connect(host, Some(&spec), &reach.by.ssh())?)
 }
 

@@ -25,8 +25,8 @@ pub(crate) enum Command {
     Init(Init),
     /// Check a spec and report every fault at once
     Check(Check),
-    /// Print what this host has, as JSON for use elsewhere
-    Facts(Reach),
+    /// Print what this host has, or other hosts by SSH, as JSON for use elsewhere
+    Facts(Facts),
     /// Show the state that the spec asks of a node
     Show(Offline),
     /// Print or write the files that apply would write
@@ -107,6 +107,24 @@ pub(crate) struct Reach {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Facts {
+    /// The hosts, such as node01,gpu[01-16], asked by SSH; this host without any
+    #[arg(value_name = "HOSTS")]
+    pub(crate) hosts: Vec<HostList>,
+    /// The same, as other commands take them
+    #[arg(long, value_name = "HOSTS")]
+    pub(crate) node: Vec<HostList>,
+    /// A spec that says how hosts are reached by ssh, when their names are not enough; without HOSTS, all of its hosts
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) spec: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) by: BySsh,
+    /// How to print it; JSON is one object for one host, and facts or an error by host for several
+    #[arg(long, value_enum, default_value_t = Format::Json)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Elsewhere {
     #[command(flatten)]
     pub(crate) reach: Reach,
@@ -146,7 +164,7 @@ pub(crate) struct Offline {
     pub(crate) spec: Spec,
     #[command(flatten)]
     pub(crate) reach: Reach,
-    /// The node's facts, as `selvedge facts` printed them, instead of asking the node
+    /// The node's facts, as `selvedge facts` printed them, instead of asking the node; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) facts: Option<PathBuf>,
     #[command(flatten)]
@@ -312,8 +330,10 @@ pub(crate) enum SchemaOf {
     Render,
     /// What `verify` reports
     Report,
-    /// What `facts` prints
+    /// What `facts` prints of one host
     Facts,
+    /// What `facts` prints of several hosts
+    FactsByHost,
     /// What `sm status` reports
     SmStatus,
 }

@@ -4,6 +4,7 @@
 
 mod apply;
 mod args;
+mod facts;
 mod host;
 mod inspect;
 mod man;
@@ -98,7 +99,7 @@ pub(crate) fn tell(line: &str) {
 fn run(command: Command) -> Outcome {
     match command {
         Command::Check(args) => inspect::check(&args),
-        Command::Facts(args) => inspect::facts(&args),
+        Command::Facts(args) => facts::facts(&args),
         Command::Show(args) => inspect::show(&args),
         Command::Render(args) => inspect::render(&args),
         Command::Schema(args) => inspect::schema(&args),
