@@ -10,8 +10,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-const SCHEMAS: [&str; 9] =
-    ["spec", "check", "show", "render", "plan", "report", "facts", "facts-by-host", "sm-status"];
+const SCHEMAS: [&str; 9] = ["spec", "check", "show", "render", "plan", "report", "facts", "facts-by-host", "sm-status"];
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)

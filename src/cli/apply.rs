@@ -103,22 +103,26 @@ pub(super) fn confirm(args: &Elsewhere) -> Outcome {
 }
 
 pub(super) fn roll_back(args: &args::Rollback) -> Outcome {
-    let saved = match args.on.reach.target() {
+    let (which, saved) = match args.on.reach.target() {
         Target::Here => match Session::live().roll_back(args.allow_cut)? {
-            rollback @ Rollback::Failed { .. } => {
+            (_, rollback @ Rollback::Failed { .. }) => {
                 return Err(Stop { message: rollback.to_string(), code: exit::TORN });
             }
-            rollback => rollback.saved().to_vec(),
+            (which, rollback) => (which, rollback.saved().to_vec()),
         },
         Target::There(host) => {
             let (remote, reply) = ask(&args.on, &host, Request::RollBack { allow_cut: args.allow_cut })?;
             match reply {
-                Reply::RolledBack { saved } => saved,
+                Reply::RolledBack { which, saved } => (which, saved),
                 _ => return Err(remote.out_of_turn().into()),
             }
         }
     };
-    say("rolled back: the node is as it was before the last apply")?;
+    let which = which.map_or_else(
+        || "the last apply".to_owned(),
+        |which| format!("apply {} of {}", which.number, text::date(which.at)),
+    );
+    say(&format!("rolled back {which}: the node is as it was before it"))?;
     for saved in saved {
         say(&format!("  note: {saved}"))?;
     }

@@ -54,7 +54,9 @@ pub fn read(text: &str) -> Result<FactsByHost, ReadError> {
     // Facts have a version, and no version of a host is a number.
     if value.get("version").is_none_or(|version| !version.is_number()) {
         let by_host: BTreeMap<HostName, Value> = serde_json::from_value(value)?;
-        let read = by_host.into_iter().map(|(host, value)| answer(value).map_err(|error| of_host(&host, &error)).map(|answer| (host, answer)));
+        let read = by_host
+            .into_iter()
+            .map(|(host, value)| answer(value).map_err(|error| of_host(&host, &error)).map(|answer| (host, answer)));
         return Ok(read.collect::<Result<_, _>>()?);
     }
     let facts: Facts = serde_json::from_value(value)?;

@@ -76,7 +76,8 @@ mod tests {
 
     #[test]
     fn ports_are_in_columns() {
-        let mut facts: Facts = serde_json::from_str(include_str!("../../tests/cases/rails-netplan/facts.json")).unwrap();
+        let mut facts: Facts =
+            serde_json::from_str(include_str!("../../tests/cases/rails-netplan/facts.json")).unwrap();
         let host: HostName = "gpu300".parse().unwrap();
         assert_eq!(
             table(&host, &facts),

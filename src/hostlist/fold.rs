@@ -105,7 +105,10 @@ mod tests {
         assert_eq!(folded(&["rack1-n1", "rack1-n2", "rack2-n1"]), "rack1-n[1-2],rack2-n1");
         assert_eq!(folded(&["gpu1.site2.example", "gpu2.site2.example"]), "gpu[1-2].site2.example");
         assert_eq!(folded(&["login", "n1a", "n2a"]), "login,n[1-2]a");
-        assert_eq!(folded(&["n9999999999999999999", "n999999999999999999"]), "n9999999999999999999,n999999999999999999");
+        assert_eq!(
+            folded(&["n9999999999999999999", "n999999999999999999"]),
+            "n9999999999999999999,n999999999999999999"
+        );
         assert_eq!(folded(&["17"]), "17");
         assert_eq!(folded(&[]), "");
     }
