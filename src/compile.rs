@@ -181,7 +181,7 @@ fn selector(spec: &Spec, host: &HostName, port: &Port) -> Option<Sourced<DeviceS
 }
 
 /// The address that `[hosts.NAME]` gives the host in the port's network.
-fn own_address(spec: &Spec, host: &HostName, port: &Port, network: &Network) -> Option<Sourced<IpNet>> {
+pub(crate) fn own_address(spec: &Spec, host: &HostName, port: &Port, network: &Network) -> Option<Sourced<IpNet>> {
     let address = *spec.hosts.get(host)?.addresses.get(&port.network)?;
     let value = IpNet::new(address, network.cidr.prefix_len()).ok()?;
     let key = format!("addresses.{}", port.network);

@@ -27,6 +27,12 @@ pub(crate) enum Command {
     Check(Check),
     /// Print what this host has, or other hosts by SSH, as JSON for use elsewhere
     Facts(Facts),
+    /// Print a line for /etc/hosts for each interface of the cluster
+    ///
+    /// Each is called HOST-INTERFACE, such as node17-ib0, or HOST-NETWORK where the spec does not pin the interface's
+    /// name. Of a host with a domain the first label gets the ending: gpu017-ib0.site2.example. A dot in the name of an
+    /// interface becomes `-`.
+    Hosts(Hosts),
     /// Show the state that the spec asks of a node
     Show(Offline),
     /// Print or write the files that apply would write
@@ -156,6 +162,28 @@ pub(crate) struct Check {
     pub(crate) spec: Spec,
     #[command(flatten)]
     pub(crate) report: Report,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Hosts {
+    #[command(flatten)]
+    pub(crate) spec: Spec,
+    /// Only these hosts, such as node01,gpu[01-16]; all of the spec without it
+    #[arg(long, value_name = "NAMES")]
+    pub(crate) node: Vec<HostList>,
+    /// How to print them
+    #[arg(long, value_enum, default_value_t = HostsFormat::Hosts)]
+    pub(crate) format: HostsFormat,
+}
+
+/// How the names of interfaces are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HostsFormat {
+    /// Lines of /etc/hosts
+    Hosts,
+    /// A table with host, network and interface
+    Text,
+    Json,
 }
 
 #[derive(Debug, Args)]
@@ -334,6 +362,8 @@ pub(crate) enum SchemaOf {
     Facts,
     /// What `facts` prints of several hosts
     FactsByHost,
+    /// What `hosts` reports
+    Hosts,
     /// What `sm status` reports
     SmStatus,
 }

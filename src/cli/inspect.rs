@@ -15,6 +15,7 @@ use crate::compile::compile;
 use crate::count::counted;
 use crate::facts::Facts;
 use crate::facts::by_host::FactsByHost;
+use crate::hosts::Interface;
 use crate::machine::Machine;
 use crate::machine::real::RealMachine;
 use crate::name::HostName;
@@ -142,6 +143,7 @@ pub(super) fn schema(args: &Schema) -> Outcome {
         SchemaOf::Report => schemars::schema_for!(Report).into(),
         SchemaOf::Facts => schemars::schema_for!(Facts).into(),
         SchemaOf::FactsByHost => schemars::schema_for!(FactsByHost).into(),
+        SchemaOf::Hosts => schemars::schema_for!(Vec<Interface>).into(),
         SchemaOf::SmStatus => schemars::schema_for!(Vec<StatusReport>).into(),
     };
     print(Format::Json, &schema, String::new)?;

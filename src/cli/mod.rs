@@ -6,6 +6,7 @@ mod apply;
 mod args;
 mod facts;
 mod host;
+mod hosts;
 mod inspect;
 mod man;
 mod manager;
@@ -100,6 +101,7 @@ fn run(command: Command) -> Outcome {
     match command {
         Command::Check(args) => inspect::check(&args),
         Command::Facts(args) => facts::facts(&args),
+        Command::Hosts(args) => hosts::hosts(&args),
         Command::Show(args) => inspect::show(&args),
         Command::Render(args) => inspect::render(&args),
         Command::Schema(args) => inspect::schema(&args),

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::{Device, Facts, PortFacts};
+use crate::columns::columns;
 use crate::name::HostName;
 use crate::resolve::keeper_at_work;
 
@@ -23,21 +24,9 @@ pub fn table(host: &HostName, facts: &Facts) -> String {
         out.push_str("  no RDMA device\n");
         return out;
     }
-    let titles = TITLES.map(str::to_owned);
-    let all = || std::iter::once(&titles).chain(&rows);
-    let mut widths = [0; 7];
-    for row in all() {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-    for row in all() {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(widths) {
-            // Writing to a string can't fail.
-            let _ = write!(line, "  {cell:width$}");
-        }
-        let _ = writeln!(out, "{}", line.trim_end());
+    for line in columns(TITLES, &rows).lines() {
+        // Writing to a string can't fail.
+        let _ = writeln!(out, "  {line}");
     }
     out
 }
