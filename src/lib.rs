@@ -10,6 +10,7 @@ pub mod exit;
 pub mod facts;
 pub mod hostlist;
 pub mod hosts;
+pub mod init;
 pub mod intent;
 pub mod machine;
 pub mod name;

@@ -21,6 +21,7 @@ const PURE: &[&str] = &[
     "facts::text",
     "hostlist::*",
     "hosts",
+    "init::*",
     "intent",
     "name",
     "node::report",
