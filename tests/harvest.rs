@@ -132,3 +132,49 @@ fn a_host_outside_the_spec_is_told_before_it_is_asked() {
     }
     assert!(place.asked().is_empty());
 }
+
+#[test]
+fn init_fills_a_spec_from_this_host_other_hosts_or_facts() {
+    let place = Place::new();
+    ends(&place.run(&["init", "here.toml", "--from-host"]), 0, "here.toml: written");
+    ends(&place.run(&["check", "here.toml"]), 0, "here.toml: valid");
+    ends(&place.run(&["init", "--node", "node[01-02]"]), 0, "# From the facts of 2 hosts: node[01-02].");
+    let facts = place.run(&["facts", "node[01-02]"]);
+    fs::write(place.at("facts.json"), &facts.stdout).unwrap();
+    let from_facts = place.run(&["init", "--from-facts", "facts.json"]);
+    ends(&from_facts, 0, "");
+    assert_eq!(from_facts.stdout, place.run(&["init", "--node", "node01,node02"]).stdout);
+    ends(&place.run(&["init", "--from-host", "--from-facts", "facts.json"]), 64, "cannot be used with");
+    ends(&place.run(&["init", "--from-facts", "spec.toml"]), 1, "spec.toml: it is not what `selvedge facts` prints");
+}
+
+#[test]
+fn init_names_who_did_not_answer_and_overwrites_only_when_told() {
+    let place = Place::new();
+    let partly = place.run(&["init", "new.toml", "--node", "node[01-03]"]);
+    ends(&partly, 1, "node03: no answer: node03 cannot be reached");
+    let text = fs::read_to_string(place.at("new.toml")).unwrap();
+    assert!(text.contains("# CHECK: not in here, since there was no answer: node03.\n"), "{text}");
+    ends(&place.run(&["init", "none.toml", "--node", "node03"]), 1, "there are no facts of any host");
+    assert!(!place.at("none.toml").exists());
+    let asked = place.asked().len();
+    ends(&place.run(&["init", "new.toml", "--node", "node01"]), 1, "never overwritten without --force");
+    assert_eq!(place.asked().len(), asked, "told before a host is asked");
+    assert_eq!(fs::read_to_string(place.at("new.toml")).unwrap(), text);
+    ends(&place.run(&["init", "new.toml", "--force", "--node", "node01"]), 0, "new.toml: written");
+    let text = fs::read_to_string(place.at("new.toml")).unwrap();
+    assert!(text.starts_with("# From the facts of 1 host: node01.\n"), "{text}");
+}
+
+/// Real HCAs, as the golden cases have them: the spec is rendered for the host whose facts it was made of.
+#[test]
+fn what_init_writes_can_be_rendered() {
+    let place = Place::new();
+    for case in ["rails-netplan", "rails-networkd", "quickstart-node01", "rhel9-keyfile"] {
+        let facts = format!("{}/tests/cases/{case}/facts.json", env!("CARGO_MANIFEST_DIR"));
+        ends(&place.run(&["init", "spec.toml", "--force", "--from-facts", &facts]), 0, "");
+        let host: Value = serde_json::from_str(&fs::read_to_string(&facts).unwrap()).unwrap();
+        let host = host["hostname"].as_str().unwrap();
+        ends(&place.run(&["render", "spec.toml", "--node", host, "--facts", &facts]), 0, "# ==> /etc/");
+    }
+}

@@ -21,7 +21,7 @@ const EXIT_CODES: &str = "Exit codes: 0 in sync or done; 1 could not be done; 2 
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Write a commented starter spec
+    /// Write a commented starter spec, on request filled from what hosts have
     Init(Init),
     /// Check a spec and report every fault at once
     Check(Check),
@@ -151,9 +151,23 @@ pub(crate) struct Rollback {
 
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// Where to write it; standard output without it. An existing file is never overwritten
+    /// Where to write it; standard output without it
     #[arg(value_name = "FILE")]
     pub(crate) path: Option<PathBuf>,
+    /// Replace FILE if it exists
+    #[arg(long, requires = "path")]
+    pub(crate) force: bool,
+    /// Fill it from the HCAs of this host
+    #[arg(long, conflicts_with_all = ["node", "from_facts"])]
+    pub(crate) from_host: bool,
+    /// Fill it from those of these hosts, such as node01,gpu[01-16], asked by SSH
+    #[arg(long, value_name = "HOSTS", conflicts_with = "from_facts")]
+    pub(crate) node: Vec<HostList>,
+    /// Fill it from what `selvedge facts` printed of one host or of many; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from_facts: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) by: BySsh,
 }
 
 #[derive(Debug, Args)]

@@ -1,12 +1,11 @@
-//! Commands that only look or print: check, show, render, init, schema, completions.
+//! Commands that only look or print: check, show, render, schema, completions.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::path::Path;
 
 use clap::CommandFactory;
 
-use super::args::{Arguments, Check, Completions, Format, Init, Offline, Render, Schema, SchemaOf};
+use super::args::{Arguments, Check, Completions, Format, Offline, Render, Schema, SchemaOf};
 use super::facts;
 use super::host::{is_stdin, is_this, load, read_spec};
 use super::shown::{Rendered, Shown};
@@ -111,26 +110,6 @@ fn desired(args: &Offline) -> Result<(HostName, Desired), Stop> {
 fn others_facts(host: &HostName, facts: &Facts, name: &str) -> Option<String> {
     let other = facts.hostname.as_ref().filter(|other| !is_this(host, other))?;
     Some(format!("warning: {name} are the facts of {other}, and what is shown is for {host}"))
-}
-
-pub(super) fn init(args: &Init) -> Outcome {
-    let Some(path) = &args.path else {
-        write_out(crate::spec::STARTER.as_bytes())?;
-        return Ok(exit::OK);
-    };
-    let file = OpenOptions::new().write(true).create_new(true).open(path);
-    let written = file.and_then(|mut file| file.write_all(crate::spec::STARTER.as_bytes()));
-    written.map_err(|error| {
-        Stop::failed(if error.kind() == std::io::ErrorKind::AlreadyExists {
-            format!("{} exists, and is never overwritten: name another file", path.display())
-        } else {
-            format!("cannot write {}: {error}", path.display())
-        })
-    })?;
-    let (name, done) = (path.display(), format!("{} is written", path.display()));
-    let line = format!("{name}: written; change it to your cluster, then `selvedge check {name}`\n");
-    write_out(line.as_bytes()).map_err(|stop| stop.after(&done))?;
-    Ok(exit::OK)
 }
 
 pub(super) fn schema(args: &Schema) -> Outcome {

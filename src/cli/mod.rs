@@ -7,6 +7,7 @@ mod args;
 mod facts;
 mod host;
 mod hosts;
+mod init;
 mod inspect;
 mod man;
 mod manager;
@@ -107,7 +108,7 @@ fn run(command: Command) -> Outcome {
         Command::Schema(args) => inspect::schema(&args),
         Command::Completions(args) => inspect::completions(&args),
         Command::Man(args) => man::man(&args),
-        Command::Init(args) => inspect::init(&args),
+        Command::Init(args) => init::init(&args),
         Command::Plan(args) => apply::plan(&args),
         Command::Drift(args) => apply::drift(&args),
         Command::Apply(args) => apply::apply(&args),

@@ -1,6 +1,7 @@
 //! What there is to configure: hosts by the name that the spec is to have for them, and their ports.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use super::natural;
 use super::rails::MOST_RAILS;
@@ -64,10 +65,9 @@ pub(super) fn order(name: &HostName) -> (Vec<natural::Piece<'_>>, &HostName) {
     (natural::key(name.as_str()), name)
 }
 
-/// What a host calls itself, where it was asked by an altogether different name: by its address, or another interface's.
+/// What a host calls itself, where it was asked by an address: that is no name for it.
 fn own_name<'f>(asked: &HostName, facts: &'f Facts) -> Option<&'f HostName> {
-    let first = |name: &HostName| name.as_str().split('.').next().unwrap_or_default().to_ascii_lowercase();
-    facts.hostname.as_ref().filter(|name| first(name) != first(asked))
+    facts.hostname.as_ref().filter(|_| asked.as_str().parse::<IpAddr>().is_ok())
 }
 
 /// The hosts that did not answer.

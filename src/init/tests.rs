@@ -168,12 +168,14 @@ fn hosts_that_differ_in_speed_and_do_not_answer_are_named() {
 }
 
 #[test]
-fn a_host_that_was_asked_by_another_name_has_its_own() {
+fn a_host_that_was_asked_by_its_address_has_its_own_name() {
     let Answer::Facts(facts) = cluster(&["gpu1"], |_, _| {}).remove("gpu1").unwrap() else { panic!("facts") };
     let found = FactsByHost::from([(name("192.0.2.17"), Answer::Facts(facts))]);
     let (text, spec) = made(&found);
     says(&text, &["hosts = \"gpu1\"", "gpu1.ssh = \"192.0.2.17\""]);
     assert_eq!(spec.hosts["gpu1"].ssh, Some(name("192.0.2.17")));
+    let named = cluster(&["gpu1"], |_, facts| facts.hostname = Some(name("localhost")));
+    assert_eq!(made(&named).1.nodes[0].hosts.as_str(), "gpu1", "the name that it is asked by is its name");
 }
 
 /// Texts that would leave a comment or a string, if they could.

@@ -140,7 +140,8 @@ fn managers(out: &mut Lines, hosts: &[Host<'_>]) {
     out.0.push('\n');
     let off = match (master, answers) {
         (Some(master), _) => {
-            out.comment(format_args!("CHECK: {} runs the master now; the standby is a suggestion.", master.name));
+            let or = if standby.is_some() { "the standby is a suggestion" } else { "a standby is missing" };
+            out.comment(format_args!("CHECK: {} runs the master now; {or}.", master.name));
             ""
         }
         (None, false) => {
