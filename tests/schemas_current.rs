@@ -1,7 +1,7 @@
 //! The JSON Schemas in `schemas/` are those that `selvedge schema` prints, and take real reports.
 //!
 //! `SELVEDGE_BLESS=1 cargo test --test schemas_current` writes them anew: read
-//! the diff. `tests/reports/` has what the commands printed on the lab's nodes.
+//! the diff. `tests/reports/` has what the commands printed on the lab's nodes; in that of two hosts, the second is made up.
 #![expect(clippy::unwrap_used, reason = "a test ends where a step of it fails")]
 
 use std::fs;
