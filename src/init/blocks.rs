@@ -69,11 +69,11 @@ fn block<'h>(hosts: Vec<&'h Host<'h>>) -> Block<'h> {
     Block { hosts, ports }
 }
 
-/// How often each GUID is there.
+/// How often each GUID is there, on ports that are left alone too: it is looked for among all.
 fn guids(hosts: &[Host<'_>]) -> BTreeMap<Guid, usize> {
     let mut counts = BTreeMap::new();
-    for place in hosts.iter().flat_map(|host| &host.ports) {
-        *counts.entry(place.port.guid).or_default() += 1;
+    for port in hosts.iter().flat_map(|host| &host.facts.devices).flat_map(|device| &device.ports) {
+        *counts.entry(port.guid).or_default() += 1;
     }
     counts
 }

@@ -114,6 +114,13 @@ fn reason(facts: &Facts, Place { port, .. }: Place<'_>) -> Option<String> {
     let Some(netdev) = &port.netdev else {
         return (port.transport == Transport::Roce).then(|| "it has no network interface".to_owned());
     };
-    let protected = facts.protected.iter().find(|protected| protected.link == netdev.name)?;
-    Some(format!("its interface {} carries {}", netdev.name, protected.carries))
+    // An InfiniBand port is what the spec is for, whatever it carries: apply asks before it disturbs that.
+    let carries = carries(facts, port).filter(|_| port.transport == Transport::Roce)?;
+    Some(format!("its interface {} carries {carries}", netdev.name))
+}
+
+/// What a port's interface carries that must not be cut.
+pub(super) fn carries<'f>(facts: &'f Facts, port: &PortFacts) -> Option<&'f str> {
+    let netdev = port.netdev.as_ref()?;
+    facts.protected.iter().find(|protected| protected.link == netdev.name).map(|protected| protected.carries.as_str())
 }

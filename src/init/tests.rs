@@ -132,6 +132,12 @@ fn what_carries_the_site_is_left_alone() {
     says(&text, &["# left alone: mlx5_2 port 1: its interface ens3f0np0 carries the default\\nroute, on gpu1\n"]);
     assert_eq!(spec.nodes[0].ports.len(), 2);
     assert_eq!(spec.networks["ib-rail0"].cidr.to_string(), "10.1.0.0/16", "10.0.0.0/16 has an address of the site");
+    let mounted = cluster(&["gpu1"], |_, facts| {
+        facts.protected = vec![Protected { link: "ib0".parse().unwrap(), carries: "/scratch (lustre)".to_owned() }];
+    });
+    let (text, spec) = made(&mounted);
+    says(&text, &["# carries /scratch (lustre) on gpu1: a change that could disturb it needs `--confirm`\n"]);
+    assert_eq!(spec.nodes[0].ports.len(), 3, "an InfiniBand port is what the spec is for");
 }
 
 #[test]
@@ -320,7 +326,8 @@ proptest! {
                 });
                 let (device, port) = fitting.next().unwrap_or_else(|| panic!("{host} has no {wanted:?}\n{text}"));
                 prop_assert!(seen.insert((device.name.clone(), port.number)), "{} twice\n{}", device.name, text);
-                let is_protected = port.netdev.as_ref().is_some_and(|netdev| facts.protected.iter().any(|one| one.link == netdev.name));
+                let is_roce = port.transport == Transport::Roce;
+                let is_protected = is_roce && port.netdev.as_ref().is_some_and(|netdev| facts.protected.iter().any(|one| one.link == netdev.name));
                 prop_assert!(!is_protected || fitting.next().is_some(), "{}", text);
             }
         }

@@ -5,7 +5,7 @@ use std::fmt::{Arguments, Write};
 use super::blocks::{Block, Select};
 use super::numbers::Numbers;
 use super::rails::{Fabric, Network, Rails, by_value, fabric};
-use super::survey::{Host, Place};
+use super::survey::{Host, Place, carries};
 use crate::count::counted;
 use crate::facts::text::shown;
 use crate::hostlist::fold;
@@ -223,6 +223,13 @@ fn one_port(out: &mut Lines, found: &Found<'_>, block: &Block<'_>, index: usize,
         out.comment(format_args!("CHECK: no link on any of them; if nothing is plugged in, remove this port"));
     } else if !dark.is_empty() {
         out.comment(format_args!("no link on {}", fold(dark)));
+    }
+    let carried = block
+        .hosts
+        .iter()
+        .filter_map(|host| Some((shown(carries(host.facts, host.ports.get(index)?.port)?), &host.name)));
+    for (what, hosts) in by_value(carried) {
+        out.comment(format_args!("carries {what} on {hosts}: a change that could disturb it needs `--confirm`"));
     }
     let called = places.iter().filter_map(|(place, host)| Some((&place.port.netdev.as_ref()?.name, *host)));
     let called = by_value(called);
