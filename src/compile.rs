@@ -10,10 +10,15 @@ use thiserror::Error;
 
 use crate::addressing::{self, AddressError};
 use crate::count::counted;
-use crate::intent::{Intent, ManagerRole, Origin, PortIntent, Sourced};
+use crate::intent::{
+    AddressIntent, Intent, LinkIntent, ManagerRole, Membership, Origin, PartitionRole, PortIntent, Sourced,
+};
 use crate::name::{HostName, Label};
 use crate::rdma::Guid;
-use crate::spec::{ConfigChoice, DeviceSelector, Fabric, ModeChoice, MtuChoice, Network, NodeGroup, Port, Spec};
+use crate::spec::{
+    ConfigChoice, DeviceSelector, Fabric, Layer, Members, ModeChoice, MtuChoice, Network, NodeGroup, Port, Spec,
+};
+use crate::tag::Tag;
 
 /// How alike a group's first name has to be for the group to be suggested.
 const LIKENESS: f64 = 0.8;
@@ -130,21 +135,27 @@ fn other_spellings(name: &str) -> impl Iterator<Item = String> {
 
 fn compile_port(spec: &Spec, group: &NodeGroup, host: &HostName, port: &Port) -> Result<PortIntent, CompileError> {
     let table = || "[[nodes.ports]]".to_owned();
-    let named = origin(table(), "network", &quoted(port.network.as_str()));
-    let network = spec.networks.get(&port.network).ok_or(CompileError::Dangling { origin: named })?;
-    let network_table = format!("[networks.{}]", port.network);
-    let on = origin(network_table.clone(), "fabric", &quoted(network.fabric.as_str()));
-    let fabric = spec.fabrics.get(&network.fabric).ok_or(CompileError::Dangling { origin: on })?;
-    let from_network = |key: &str, value: &str| origin(network_table.clone(), key, value);
-    let by_number = || {
-        let value = addressing::address(network, group, host)?;
-        Ok(Sourced { value, origin: from_network("cidr", &quoted(&network.cidr.to_string())) })
-    };
-    let address = own_address(spec, host, port, network)
-        .map_or_else(by_number, Ok)
-        .map_err(|source| CompileError::NoAddress { host: host.clone(), network: port.network.clone(), source })?;
+    let dangling = || CompileError::Dangling { origin: origin(table(), "network", &networks_word(port)) };
+    let named = |name| spec.networks.get(name).map(|network| (name, network));
+    let networks: Vec<(&Label, &Network)> =
+        port.networks.iter().map(named).collect::<Option<_>>().ok_or_else(dangling)?;
+    let (first_name, first) = *networks.first().ok_or_else(dangling)?;
+    let on = origin(network_table(first_name), "fabric", &quoted(first.fabric.as_str()));
+    let fabric = spec.fabrics.get(&first.fabric).ok_or(CompileError::Dangling { origin: on })?;
     let interface = || port.interface.as_ref().map_or("", |name| name.as_str());
     let no_device = || CompileError::Dangling { origin: origin(table(), "interface", &quoted(interface())) };
+    let mut links = vec![own_link(port)];
+    for (name, network) in networks {
+        let address = AddressIntent { network: name.clone(), address: address(spec, group, host, name, network)? };
+        let tag = tag(fabric, name, network)?;
+        let at =
+            links.iter().position(|link| link.tag.as_ref().map(|tag| tag.value) == tag.as_ref().map(|tag| tag.value));
+        match at {
+            Some(at) if !links[at].addresses.is_empty() => links[at].addresses.push(address),
+            Some(at) => links[at] = link(name, network, tag, address),
+            None => links.push(link(name, network, tag, address)),
+        }
+    }
     Ok(PortIntent {
         device: selector(spec, host, port).ok_or_else(no_device)?,
         port: port.port,
@@ -152,18 +163,74 @@ fn compile_port(spec: &Spec, group: &NodeGroup, host: &HostName, port: &Port) ->
             .interface
             .as_ref()
             .map(|name| Sourced { value: name.clone(), origin: origin(table(), "interface", &quoted(name.as_str())) }),
-        network: port.network.clone(),
-        fabric: network.fabric.clone(),
+        fabric: first.fabric.clone(),
         speed: fabric.speed,
-        address,
-        mode: Sourced { value: network.mode, origin: from_network("mode", &quoted(mode_word(network.mode))) },
-        mtu: Sourced { value: network.mtu, origin: from_network("mtu", &mtu_word(network)) },
-        transport: Sourced { value: fabric.transport, origin: transport_origin(&network.fabric, fabric) },
+        transport: Sourced { value: fabric.transport, origin: transport_origin(&first.fabric, fabric) },
         fabric_mtu: Sourced {
             value: fabric.mtu,
-            origin: origin(format!("[fabrics.{}]", network.fabric), "mtu", &fabric.mtu.bytes().to_string()),
+            origin: origin(format!("[fabrics.{}]", first.fabric), "mtu", &fabric.mtu.bytes().to_string()),
         },
+        links,
     })
+}
+
+/// The port's own interface, as long as no network is on it: as large as those on it need, in the mode that it can.
+fn own_link(port: &Port) -> LinkIntent {
+    let from = || origin("[[nodes.ports]]".to_owned(), "network", &networks_word(port));
+    LinkIntent {
+        tag: None,
+        mode: Sourced { value: ModeChoice::Auto, origin: from() },
+        mtu: Sourced { value: MtuChoice::Max, origin: from() },
+        addresses: Vec::new(),
+    }
+}
+
+fn link(name: &Label, network: &Network, tag: Option<Sourced<Tag>>, address: AddressIntent) -> LinkIntent {
+    let from = |key: &str, value: &str| origin(network_table(name), key, value);
+    LinkIntent {
+        tag,
+        mode: Sourced { value: network.mode, origin: from("mode", &quoted(mode_word(network.mode))) },
+        mtu: Sourced { value: network.mtu, origin: from("mtu", &mtu_word(network)) },
+        addresses: vec![address],
+    }
+}
+
+/// The partition or VLAN that a network is on.
+pub(crate) fn tag(fabric: &Fabric, name: &Label, network: &Network) -> Result<Option<Sourced<Tag>>, CompileError> {
+    match &network.on {
+        Layer::Port => Ok(None),
+        Layer::Vlan(number) => {
+            let origin = origin(network_table(name), "vlan", &number.to_string());
+            Ok(Some(Sourced { value: Tag::Vlan(*number), origin }))
+        }
+        Layer::Partition(label) => {
+            let origin = origin(network_table(name), "partition", &quoted(label.as_str()));
+            let Some(partition) = fabric.partitions.get(label) else { return Err(CompileError::Dangling { origin }) };
+            Ok(Some(Sourced { value: Tag::Pkey(partition.pkey), origin }))
+        }
+    }
+}
+
+fn address(
+    spec: &Spec,
+    group: &NodeGroup,
+    host: &HostName,
+    name: &Label,
+    network: &Network,
+) -> Result<Sourced<IpNet>, CompileError> {
+    let by_number = || {
+        let value = addressing::address(network, group, host)?;
+        Ok(Sourced { value, origin: origin(network_table(name), "cidr", &quoted(&network.cidr.to_string())) })
+    };
+    own_address(spec, host, name, network).map_or_else(by_number, Ok).map_err(|source| CompileError::NoAddress {
+        host: host.clone(),
+        network: name.clone(),
+        source,
+    })
+}
+
+fn network_table(name: &Label) -> String {
+    format!("[networks.{name}]")
 }
 
 /// The HCA of a port: the host's own GUID before what its group says.
@@ -180,11 +247,11 @@ fn selector(spec: &Spec, host: &HostName, port: &Port) -> Option<Sourced<DeviceS
     own().or_else(|| port.device.as_ref().map(of_group))
 }
 
-/// The address that `[hosts.NAME]` gives the host in the port's network.
-pub(crate) fn own_address(spec: &Spec, host: &HostName, port: &Port, network: &Network) -> Option<Sourced<IpNet>> {
-    let address = *spec.hosts.get(host)?.addresses.get(&port.network)?;
+/// The address that `[hosts.NAME]` gives the host in a network.
+pub(crate) fn own_address(spec: &Spec, host: &HostName, name: &Label, network: &Network) -> Option<Sourced<IpNet>> {
+    let address = *spec.hosts.get(host)?.addresses.get(name)?;
     let value = IpNet::new(address, network.cidr.prefix_len()).ok()?;
-    let key = format!("addresses.{}", port.network);
+    let key = format!("addresses.{name}");
     Some(Sourced { value, origin: origin(format!("[hosts.{host}]"), &key, &quoted(&address.to_string())) })
 }
 
@@ -199,7 +266,24 @@ fn managers(spec: &Spec, host: &HostName) -> Vec<ManagerRole> {
             _ => format!("standby has \"{host}\""),
         };
         let origin = Origin { table: format!("[fabrics.{label}.subnet-manager]").into(), entry: entry.into() };
-        Some(ManagerRole { fabric: label.clone(), rank, managers, guids, fabric_mtu: fabric.mtu, origin })
+        let partitions = fabric.partitions.iter().map(|(name, partition)| {
+            let named = |members: &Members, membership: Membership| match members {
+                Members::Hosts(hosts) => {
+                    let guids = hosts.iter().flat_map(|host| guids_on(spec, &host, label)).flatten();
+                    guids.map(|guid| (guid, membership)).collect()
+                }
+                Members::All | Members::None => Vec::new(),
+            };
+            let rest = [(&partition.full, Membership::Full), (&partition.limited, Membership::Limited)];
+            PartitionRole {
+                name: name.clone(),
+                pkey: partition.pkey,
+                rest: rest.iter().find(|(members, _)| **members == Members::All).map(|(_, membership)| *membership),
+                ports: rest.iter().flat_map(|(members, membership)| named(members, *membership)).collect::<Vec<_>>(),
+            }
+        });
+        let partitions = partitions.collect();
+        Some(ManagerRole { fabric: label.clone(), rank, managers, guids, fabric_mtu: fabric.mtu, partitions, origin })
     };
     spec.fabrics.iter().filter_map(role).collect()
 }
@@ -207,12 +291,20 @@ fn managers(spec: &Spec, host: &HostName) -> Vec<ManagerRole> {
 /// The GUID of the host's first port on a fabric, where the spec selects it by GUID.
 #[must_use]
 pub fn guid_on(spec: &Spec, host: &HostName, fabric: &Label) -> Option<Guid> {
-    let (host, group) = locate(spec, host)?;
-    let is_on = |port: &&Port| spec.networks.get(&port.network).is_some_and(|network| network.fabric == *fabric);
-    match selector(spec, &host, group.ports.iter().find(is_on)?)?.value {
+    guids_on(spec, host, fabric).into_iter().next()?
+}
+
+/// The GUIDs of the host's ports on a fabric, in their order, each where the spec selects the port by GUID.
+fn guids_on(spec: &Spec, host: &HostName, fabric: &Label) -> Vec<Option<Guid>> {
+    let Some((host, group)) = locate(spec, host) else { return Vec::new() };
+    let is_on = |port: &&Port| {
+        port.networks.first().and_then(|name| spec.networks.get(name)).is_some_and(|network| network.fabric == *fabric)
+    };
+    let guid = |port: &Port| match selector(spec, &host, port)?.value {
         DeviceSelector::Guid(guid) => Some(guid),
         DeviceSelector::Name(_) | DeviceSelector::Pci(_) => None,
-    }
+    };
+    group.ports.iter().filter(is_on).map(guid).collect()
 }
 
 fn origin(table: String, key: &str, value: &str) -> Origin {
@@ -243,6 +335,16 @@ fn mode_word(mode: ModeChoice) -> &'static str {
     match mode {
         ModeChoice::Auto => "auto",
         ModeChoice::Insist(mode) => mode.as_str(),
+    }
+}
+
+fn networks_word(port: &Port) -> String {
+    match port.networks.as_slice() {
+        [one] => quoted(one.as_str()),
+        several => {
+            let names: Vec<String> = several.iter().map(|name| quoted(name.as_str())).collect();
+            format!("[{}]", names.join(", "))
+        }
     }
 }
 

@@ -5,7 +5,8 @@
 //!
 //! One rule makes all names: `<host>-<interface>`, and `<host>-<network>` where the spec does not pin the interface. Of
 //! a host with a domain, it is the first label that gets the ending: `gpu017-ib0.site2.example`. A dot in an
-//! interface's name would begin a domain, so it becomes `-`.
+//! interface's name would begin a domain, so it becomes `-`: `node17-ib0-8001` is on a partition. An interface with
+//! addresses in several networks has a line for each.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -16,11 +17,11 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::addressing::{self, AddressError};
-use crate::compile::own_address;
+use crate::compile::{own_address, tag};
 use crate::name::{HostName, IfName, Label, NameError};
 use crate::spec::{NodeGroup, Port, Spec};
 
-/// One interface of the cluster.
+/// One address of an interface of the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interface {
@@ -84,12 +85,12 @@ pub enum HostsError {
         /// Why.
         source: AddressError,
     },
-    /// A port names a network that is not there: the spec was not checked.
-    #[error("there is no network `{0}`")]
+    /// A network, its fabric or its partition is not there: the spec was not checked.
+    #[error("the network `{0}` is not whole in the spec")]
     NoNetwork(Label),
 }
 
-/// Every interface of the cluster, in the order of the spec's groups, hosts and ports.
+/// Every interface of the cluster, in the order of the spec's groups, hosts, ports and networks.
 ///
 /// # Errors
 /// When one of them can have no name of its own. Names are the same in capitals and small letters.
@@ -98,7 +99,9 @@ pub fn interfaces(spec: &Spec) -> Result<Vec<Interface>, HostsError> {
     for group in &spec.nodes {
         for (position, host) in group.hosts.iter().enumerate() {
             for port in &group.ports {
-                all.push(interface(spec, group, position, &host, port)?);
+                for network in &port.networks {
+                    all.push(interface(spec, (group, position), &host, port, network)?);
+                }
             }
         }
     }
@@ -111,14 +114,17 @@ fn each_is_one(spec: &Spec, all: &[Interface]) -> Result<(), HostsError> {
     let lower = |name: &HostName| name.as_str().to_ascii_lowercase();
     let hosts: HashSet<String> =
         spec.nodes.iter().flat_map(|group| group.hosts.iter()).map(|host| lower(&host)).collect();
-    let mut seen: HashMap<String, &HostName> = HashMap::with_capacity(all.len());
-    for Interface { name, host, .. } in all {
+    let mut seen: HashMap<String, &Interface> = HashMap::with_capacity(all.len());
+    for one in all {
+        let Interface { name, host, .. } = one;
         let plain = lower(name);
         if hosts.contains(&plain) {
             return Err(HostsError::Host { name: name.clone(), host: host.clone() });
         }
-        if let Some(first) = seen.insert(plain, host) {
-            return Err(HostsError::Twice { name: name.clone(), first: first.clone(), second: host.clone() });
+        let Some(first) = seen.insert(plain, one) else { continue };
+        let is_same = first.host == *host && first.interface.is_some() && first.interface == one.interface;
+        if !is_same {
+            return Err(HostsError::Twice { name: name.clone(), first: first.host.clone(), second: host.clone() });
         }
     }
     Ok(())
@@ -126,12 +132,13 @@ fn each_is_one(spec: &Spec, all: &[Interface]) -> Result<(), HostsError> {
 
 fn interface(
     spec: &Spec,
-    group: &NodeGroup,
-    position: usize,
+    (group, position): (&NodeGroup, usize),
     host: &HostName,
     port: &Port,
+    name: &Label,
 ) -> Result<Interface, HostsError> {
-    let network = spec.networks.get(&port.network).ok_or_else(|| HostsError::NoNetwork(port.network.clone()))?;
+    let missing = || HostsError::NoNetwork(name.clone());
+    let network = spec.networks.get(name).ok_or_else(missing)?;
     // By its place in the list, which is known here: looking each host up would take longer than all else.
     let by_number = || {
         let NodeGroup { numbering, stride, offset, .. } = group;
@@ -139,29 +146,38 @@ fn interface(
         let number = number.ok_or_else(|| AddressError::NoNumber { host: host.clone() })?;
         addressing::address_of_number(network.cidr, number)
     };
-    let own = own_address(spec, host, port, network).map(|own| own.value);
+    let own = own_address(spec, host, name, network).map(|own| own.value);
     let address = own.map_or_else(by_number, Ok).map_err(|source| HostsError::NoAddress {
         host: host.clone(),
-        network: port.network.clone(),
+        network: name.clone(),
         source,
     })?;
+    let interface = match &port.interface {
+        None => None,
+        Some(parent) => {
+            let fabric = spec.fabrics.get(&network.fabric).ok_or_else(missing)?;
+            let tag = tag(fabric, name, network).map_err(|_| missing())?;
+            let child = tag.map(|tag| tag.value.child_of(parent)).transpose();
+            let bad = |source| HostsError::BadName { host: host.clone(), ending: parent.to_string(), source };
+            Some(child.map_err(bad)?.unwrap_or_else(|| parent.clone()))
+        }
+    };
+    let ending = interface.as_ref().map_or(name.as_str(), |interface| interface.as_str());
     Ok(Interface {
-        name: name(host, port)?,
+        name: name_of(host, ending)?,
         address: address.addr(),
         host: host.clone(),
-        network: port.network.clone(),
-        interface: port.interface.clone(),
+        network: name.clone(),
+        interface,
     })
 }
 
-fn name(host: &HostName, port: &Port) -> Result<HostName, HostsError> {
-    let ending = port.interface.as_ref().map_or(port.network.as_str(), |interface| interface.as_str());
+fn name_of(host: &HostName, ending: &str) -> Result<HostName, HostsError> {
     let (label, domain) = match host.as_str().split_once('.') {
         Some((label, domain)) => (label, format!(".{domain}")),
         None => (host.as_str(), String::new()),
     };
-    let label = format!("{label}-{}", ending.replace('.', "-"));
-    let text = format!("{label}{domain}");
+    let text = format!("{label}-{}{domain}", ending.replace('.', "-"));
     text.parse().map_err(|source| HostsError::BadName { host: host.clone(), ending: ending.to_owned(), source })
 }
 
@@ -213,14 +229,34 @@ fd00:1::11 gpu017-rail1.site2.example
         );
     }
 
+    #[test]
+    fn an_interface_on_a_partition_has_its_own_name_and_one_in_two_networks_two_lines() {
+        let text = SPEC
+            .replace(
+                "\"roce\", speed = \"25G\"",
+                "\"infiniband\", speed = \"HDR\", partitions.p = { pkey = 0x0001, full = \"all\" }",
+            )
+            .replace("cidr = \"10.0.0.0/16\"", "cidr = \"10.0.0.0/16\", partition = \"p\"")
+            .replace("networks.rail1", "networks.v4 = { fabric = \"f\", cidr = \"10.9.0.0/16\" }\nnetworks.rail1")
+            .replace("n[1-2],gpu017.site2.example", "n2")
+            .replace("interface = \"ib0.x\"", "interface = \"ib0\"")
+            .replace(
+                "device = \"b\", network = \"rail1\"",
+                "device = \"b\", interface = \"ib1\", network = [\"rail1\", \"v4\"]",
+            );
+        let lines = lines(&"test".parse().unwrap(), &of(&text).unwrap());
+        assert!(lines.ends_with("\n10.0.200.2 n2-ib0-8001\nfd00:1::2 n2-ib1\n10.9.0.2 n2-ib1\n"), "{lines}");
+    }
+
     /// What is configured and what is named must be one address.
     #[test]
     fn addresses_are_those_that_are_configured() {
         let spec = crate::spec::load("test", SPEC).unwrap().spec;
         for Interface { host, network, address, .. } in interfaces(&spec).unwrap() {
             let intent = crate::compile::compile(&spec, &host).unwrap();
-            let port = intent.ports.iter().find(|port| port.network == network).unwrap();
-            assert_eq!(port.address.value.addr(), address);
+            let mut addresses = intent.ports.iter().flat_map(|port| port.addresses());
+            let configured = addresses.find(|own| own.network == network).unwrap();
+            assert_eq!(configured.address.value.addr(), address);
         }
     }
 

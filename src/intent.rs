@@ -10,8 +10,9 @@ use std::fmt;
 use ipnet::IpNet;
 
 use crate::name::{HostName, IfName, Label, ModuleName};
-use crate::rdma::{Guid, Speed, Transport};
+use crate::rdma::{Guid, PKey, Speed, Transport};
 use crate::spec::{ConfigChoice, DeviceSelector, FabricMtu, ModeChoice, ModuleOption, MtuChoice};
+use crate::tag::Tag;
 
 /// A place in the spec, as its text reads: `[networks.compute] mode = "connected"`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,22 +64,45 @@ pub struct PortIntent {
     pub port: u8,
     /// The interface name to pin.
     pub interface: Option<Sourced<IfName>>,
-    /// The network.
-    pub network: Label,
-    /// The fabric that the network runs on.
+    /// The fabric that its networks run on.
     pub fabric: Label,
     /// InfiniBand or RoCE.
     pub transport: Sourced<Transport>,
     /// Nominal speed; only verify looks at it.
     pub speed: Speed,
-    /// This host's address in the network.
-    pub address: Sourced<IpNet>,
-    /// IPoIB mode; `Auto` on RoCE means none.
-    pub mode: Sourced<ModeChoice>,
-    /// MTU of the interface.
-    pub mtu: Sourced<MtuChoice>,
     /// IB MTU of the fabric's multicast groups.
     pub fabric_mtu: Sourced<FabricMtu>,
+    /// Its interfaces: its own first, then those on partitions and VLANs.
+    pub links: Vec<LinkIntent>,
+}
+
+/// What the spec asks of an interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkIntent {
+    /// Its partition or VLAN; none for the port's own interface.
+    pub tag: Option<Sourced<Tag>>,
+    /// IPoIB mode; `Auto` on RoCE means none.
+    pub mode: Sourced<ModeChoice>,
+    /// MTU.
+    pub mtu: Sourced<MtuChoice>,
+    /// This host's addresses, one for each network on it; none where all networks are on partitions or VLANs.
+    pub addresses: Vec<AddressIntent>,
+}
+
+/// An address in a network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddressIntent {
+    /// The network.
+    pub network: Label,
+    /// This host's address, with the prefix length of the network.
+    pub address: Sourced<IpNet>,
+}
+
+impl PortIntent {
+    /// All addresses of all its interfaces.
+    pub fn addresses(&self) -> impl Iterator<Item = &AddressIntent> {
+        self.links.iter().flat_map(|link| &link.addresses)
+    }
 }
 
 /// This host's part in managing a fabric.
@@ -94,6 +118,30 @@ pub struct ManagerRole {
     pub guids: Vec<Guid>,
     /// MTU of the IPoIB multicast groups that the manager makes.
     pub fabric_mtu: FabricMtu,
+    /// The partitions beside the default one, in the order of their names.
+    pub partitions: Vec<PartitionRole>,
     /// The entry that makes this host a manager.
     pub origin: Origin,
+}
+
+/// A partition as its manager has to know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionRole {
+    /// Its name in the spec.
+    pub name: Label,
+    /// Its key.
+    pub pkey: PKey,
+    /// What ports that are not among the others are.
+    pub rest: Option<Membership>,
+    /// Single ports.
+    pub ports: Vec<(Guid, Membership)>,
+}
+
+/// How a port is a member of a partition (IBA 1.4 volume 1, 10.9.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Membership {
+    /// Reaches all members.
+    Full,
+    /// Reaches full members only.
+    Limited,
 }

@@ -24,5 +24,6 @@ pub mod resolve;
 pub mod sm;
 pub mod spec;
 pub mod state;
+pub mod tag;
 pub mod verbs;
 pub mod verify;

@@ -55,6 +55,49 @@ impl fmt::Display for IpoibMode {
     }
 }
 
+/// The key of an InfiniBand partition, which full members hold with the bit 0x8000 and limited members without it.
+///
+/// Interfaces and files name a partition by the full members' form on all hosts: IPoIB sets the bit in any case, since
+/// the broadcast group has it (RFC 4391, section 4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct PKey(u16);
+
+impl PKey {
+    /// The bit of full membership (IBA 1.4 volume 1, 10.9.1.1).
+    const FULL: u16 = 0x8000;
+
+    /// The partition of this key, in whichever form; `None` for 0x0000 and 0x8000, which are no keys (10.9.1.2).
+    #[must_use]
+    pub fn new(key: u16) -> Option<Self> {
+        (key & !Self::FULL != 0).then_some(Self(key | Self::FULL))
+    }
+
+    /// As a full member holds it.
+    #[must_use]
+    pub fn full(self) -> u16 {
+        self.0
+    }
+
+    /// As a limited member holds it, and opensm's partitions file names it.
+    #[must_use]
+    pub fn limited(self) -> u16 {
+        self.0 & !Self::FULL
+    }
+
+    /// The partition that every port is a member of (10.9.1.2).
+    #[must_use]
+    pub fn is_default(self) -> bool {
+        self.0 == 0xffff
+    }
+}
+
+impl fmt::Display for PKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#06x}", self.0)
+    }
+}
+
 /// The largest IPoIB MTU in connected mode, in bytes: `IPOIB_CM_MTU`, that is
 /// 64 KiB less the 16 bytes that the kernel keeps for the headers.
 pub const CONNECTED_MTU: u32 = 65520;

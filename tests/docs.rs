@@ -205,7 +205,7 @@ fn takes(shape: &Shape) -> String {
     match shape {
         Shape::Words(words) => words().iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", "),
         Shape::Text(_, example) => format!("text such as `\"{example}\"`"),
-        Shape::Texts(_, example) => format!("a list such as `[\"{example}\"]`"),
+        Shape::Texts(_, _, example) => format!("a list such as `[\"{example}\"]`"),
         Shape::Integer(from, to) => format!("{from} to {to}"),
         Shape::Integers(all) => all.iter().map(|one| format!("`{one}`")).collect::<Vec<_>>().join(", "),
         Shape::Any(shapes) => shapes.iter().map(takes).collect::<Vec<_>>().join(", or "),

@@ -46,6 +46,7 @@ const PURE: &[&str] = &[
     "sm::verdict",
     "spec::*",
     "state::*",
+    "tag",
     "verbs::mad",
     "verify::checks",
     "verify::judge",

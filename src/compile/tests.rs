@@ -14,9 +14,9 @@ fn host(name: &str) -> HostName {
 fn each_value_knows_its_place_in_the_spec() {
     let intent = compile(&spec("node[01-16]"), &host("node16")).unwrap();
     let port = &intent.ports[0];
-    assert_eq!(port.address.value, "10.0.0.16/8".parse().unwrap());
-    assert_eq!(port.address.origin.to_string(), "[networks.compute] cidr = \"10.0.0.0/8\"");
-    assert_eq!(port.mode.origin.to_string(), "[networks.compute] mode = \"auto\"");
+    assert_eq!(port.links[0].addresses[0].address.value, "10.0.0.16/8".parse().unwrap());
+    assert_eq!(port.links[0].addresses[0].address.origin.to_string(), "[networks.compute] cidr = \"10.0.0.0/8\"");
+    assert_eq!(port.links[0].mode.origin.to_string(), "[networks.compute] mode = \"auto\"");
     assert_eq!(port.device.origin.to_string(), "[[nodes.ports]] device = \"mlx5_0\"");
     assert!(intent.managers.is_empty());
 }
@@ -57,10 +57,13 @@ fn what_is_special_about_a_host_goes_before_its_group() {
     let (first, second) = (port("node01"), port("node02.cluster.example"));
     assert_eq!(first.device.value, DeviceSelector::Guid(Guid(0x0002_c903_0000_0001)));
     assert_eq!(first.device.origin.to_string(), "[hosts.node01] guids.ib0 = \"0x0002c90300000001\"");
-    assert_eq!(first.address.value, "10.0.0.1/16".parse().unwrap());
+    assert_eq!(first.links[0].addresses[0].address.value, "10.0.0.1/16".parse().unwrap());
     assert_eq!(second.device.value, DeviceSelector::Guid(Guid(0x0002_c903_0000_0002)));
-    assert_eq!(second.address.value, "10.0.200.2/16".parse().unwrap());
-    assert_eq!(second.address.origin.to_string(), "[hosts.node02] addresses.compute = \"10.0.200.2\"");
+    assert_eq!(second.links[0].addresses[0].address.value, "10.0.200.2/16".parse().unwrap());
+    assert_eq!(
+        second.links[0].addresses[0].address.origin.to_string(),
+        "[hosts.node02] addresses.compute = \"10.0.200.2\""
+    );
 }
 
 #[test]
@@ -117,6 +120,8 @@ fn groups_whose_names_have_the_same_numbers_take_turns() {
     let group = "\n[[nodes]]\nhosts = \"gpu[01-02]\"\nstride = 2\noffset = 1\n\
                  [[nodes.ports]]\ndevice = \"mlx5_0\"\nnetwork = \"compute\"\n";
     let spec = load("spec.toml", &(quickstart + group)).unwrap().spec;
-    let address = |name: &str| compile(&spec, &host(name)).unwrap().ports[0].address.value.addr().to_string();
+    let address = |name: &str| {
+        compile(&spec, &host(name)).unwrap().ports[0].links[0].addresses[0].address.value.addr().to_string()
+    };
     assert_eq!(["node01", "gpu01", "node02", "gpu02"].map(address), ["10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5"]);
 }

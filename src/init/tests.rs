@@ -110,7 +110,9 @@ fn names_that_give_no_number_of_their_own_are_counted() {
     });
     let (text, spec) = made(&found);
     says(&text, &["hosts = \"alpha,beta\"\n", "numbering = \"position\"\noffset = 9\n"]);
-    let address = |host: &str| compile(&spec, &name(host)).unwrap().ports[0].address.value.to_string();
+    let address = |host: &str| {
+        compile(&spec, &name(host)).unwrap().ports[0].addresses().next().unwrap().address.value.to_string()
+    };
     assert_eq!(["alpha", "beta", "gpu7"].map(address), ["10.0.0.10/16", "10.0.0.11/16", "10.0.0.7/16"]);
     let far = cluster(&["alpha", "n65534"], |index, facts| {
         if index == 0 {

@@ -15,6 +15,7 @@ use crate::rdma::{CONNECTED_MTU, Guid, IPOIB_HEADER_BYTES, IpoibMode};
 use crate::state::{
     AddressGeneration, Blobs, Change, Condition, ConfigSystem, FilePath, Object, Observed, Route, State,
 };
+use crate::tag::Tag;
 
 /// The smallest MTU that carries IPv4 (RFC 791), bytes, and `ETH_MIN_MTU` in the kernel: below it IPv4 leaves the link.
 const MIN_MTU: u32 = 68;
@@ -42,6 +43,8 @@ pub struct SimPort {
 pub struct SimLink {
     /// The port it belongs to.
     pub guid: Guid,
+    /// For a child, the link that it is on and its partition or VLAN.
+    pub child: Option<(IfName, Tag)>,
     /// IPoIB mode.
     pub mode: IpoibMode,
     /// MTU, bytes.
@@ -144,6 +147,11 @@ impl Machine for SimMachine {
             (Object::Module { name }, State::Present) => self.load(name),
             (Object::Module { name }, State::Absent) => self.unload(name),
             (Object::Interface { guid }, State::Named { name }) => self.name(*guid, name),
+            (Object::Child { link, parent, tag }, State::Present) => self.add_child(link, parent, *tag, change),
+            (Object::Child { link, .. }, State::Absent) => {
+                self.links.remove(link);
+                Ok(())
+            }
             (Object::LinkMode { link }, State::Mode { mode }) => self.set_mode(link, *mode, change),
             (Object::LinkMtu { link }, State::Mtu { bytes }) => self.set_mtu(link, *bytes, change),
             (Object::LinkUp { link }, State::Up) => self.set_up(link, true, change),
@@ -220,9 +228,14 @@ impl SimMachine {
                 }
             }
             Object::Interface { guid } => {
-                let found = self.links.iter().find(|(_, link)| link.guid == *guid);
+                let found = self.links.iter().find(|(_, link)| link.guid == *guid && link.child.is_none());
                 found.map_or(State::Absent, |(name, _)| State::Named { name: name.clone() })
             }
+            Object::Child { link, parent, tag } => match self.links.get(link) {
+                None => State::Absent,
+                Some(found) if found.child == Some((parent.clone(), *tag)) => State::Present,
+                Some(_) => State::Unknown { why: "there is another interface of this name".to_owned() },
+            },
             Object::LinkUp { link }
             | Object::LinkMode { link }
             | Object::LinkMtu { link }
@@ -297,6 +310,7 @@ impl SimMachine {
                 let mtu = port.multicast_mtu.min(port.max_mtu) - IPOIB_HEADER_BYTES;
                 let link = SimLink {
                     guid: port.guid,
+                    child: None,
                     mode: IpoibMode::Datagram,
                     mtu,
                     up: false,
@@ -318,13 +332,36 @@ impl SimMachine {
     }
 
     fn name(&mut self, guid: Guid, name: &IfName) -> Result<(), MachineError> {
-        let found = self.links.iter().find(|(_, link)| link.guid == guid).map(|(found, _)| found.clone());
+        let own = |link: &SimLink| link.guid == guid && link.child.is_none();
+        let found = self.links.iter().find(|(_, link)| own(link)).map(|(found, _)| found.clone());
         let Some(found) = found else {
             return Err(MachineError::Timeout { what: format!("the interface of port {guid}"), seconds: 10 });
         };
         if let Some(link) = self.links.remove(&found) {
             self.links.insert(name.clone(), link);
         }
+        for link in self.links.values_mut() {
+            if let Some((parent, _)) = link.child.as_mut().filter(|(parent, _)| *parent == found) {
+                parent.clone_from(name);
+            }
+        }
+        Ok(())
+    }
+
+    /// A child starts down, in datagram mode, with the MTU of its port's multicast groups.
+    fn add_child(&mut self, name: &IfName, parent: &IfName, tag: Tag, change: &Change) -> Result<(), MachineError> {
+        let multicast_mtu = self.port_of(parent, change)?.multicast_mtu;
+        let guid = self.link_mut(parent, change)?.guid;
+        self.links.entry(name.clone()).or_insert_with(|| SimLink {
+            guid,
+            child: Some((parent.clone(), tag)),
+            mode: IpoibMode::Datagram,
+            mtu: multicast_mtu - IPOIB_HEADER_BYTES,
+            up: false,
+            link_local: AddressGeneration::Eui64,
+            addresses: BTreeSet::new(),
+            routes: BTreeSet::new(),
+        });
         Ok(())
     }
 
@@ -362,13 +399,17 @@ impl SimMachine {
         Ok(())
     }
 
+    /// A parent takes its children up and down with it.
     fn set_up(&mut self, name: &IfName, up: bool, change: &Change) -> Result<(), MachineError> {
-        let link = self.link_mut(name, change)?;
-        if link.up && !up {
-            link.addresses.retain(|address| matches!(address, IpNet::V4(_)));
-            link.routes.clear();
+        self.link_mut(name, change)?;
+        let is_on = |link: &SimLink| link.child.as_ref().is_some_and(|(parent, _)| parent == name);
+        for (_, link) in self.links.iter_mut().filter(|(own, link)| *own == name || is_on(link)) {
+            if link.up && !up {
+                link.addresses.retain(|address| matches!(address, IpNet::V4(_)));
+                link.routes.clear();
+            }
+            link.up = up;
         }
-        link.up = up;
         Ok(())
     }
 

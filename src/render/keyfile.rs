@@ -9,6 +9,7 @@ use super::ini::{self, Ini};
 use super::layout::INI;
 use super::{File, LinkConfig, RenderError};
 use crate::rdma::{IpoibMode, Transport};
+use crate::tag::Tag;
 use ipnet::IpNet;
 
 const BEFORE: &str = "/etc/NetworkManager/system-connections/selvedge-";
@@ -42,9 +43,10 @@ pub fn files(link: &LinkConfig, cluster: &str, header: &[String]) -> Result<[Fil
 
 fn profile(link: &LinkConfig, cluster: &str) -> Result<Ini, RenderError> {
     let name = link.name.value.as_str();
-    let kind = match link.transport {
-        Transport::Infiniband => "infiniband",
-        Transport::Roce => "ethernet",
+    let kind = match (link.transport, &link.on) {
+        (Transport::Infiniband, _) => "infiniband",
+        (Transport::Roce, None) => "ethernet",
+        (Transport::Roce, Some(_)) => "vlan",
     };
     let mut ini = Ini::default();
     ini.section("connection")
@@ -60,6 +62,14 @@ fn profile(link: &LinkConfig, cluster: &str) -> Result<Ini, RenderError> {
         };
         section.push("transport-mode", word, &mode.why)?;
     }
+    if let Some(on) = &link.on {
+        match on.tag.value {
+            Tag::Pkey(pkey) => section.push("p-key", &pkey.full().to_string(), &on.tag.why)?,
+            Tag::Vlan(number) => section.push("id", &number.to_string(), &on.tag.why)?,
+        };
+        section.push("parent", on.parent.as_str(), "")?;
+    }
+    let section = if kind == "vlan" { ini.section("ethernet") } else { section };
     section.push("mtu", &link.mtu.value.to_string(), &link.mtu.why)?;
     family(&mut ini, "ipv4", link, |address| matches!(address, IpNet::V4(_)))?;
     family(&mut ini, "ipv6", link, |address| matches!(address, IpNet::V6(_)))?;
@@ -118,6 +128,8 @@ mod tests {
             mode: Some(Chosen { value: IpoibMode::Connected, why: why.to_owned() }),
             mtu: chosen(65520),
             addresses: ["10.0.0.1/16", "fd00::1/64", "10.1.0.1/16"].map(address).to_vec(),
+            on: None,
+            children: Vec::new(),
         }
     }
 

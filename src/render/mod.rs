@@ -24,6 +24,7 @@ use crate::intent::Intent;
 use crate::name::IfName;
 use crate::rdma::{IpoibMode, Transport};
 use crate::state::{FilePath, PathError};
+use crate::tag::Tag;
 
 /// A file as it is to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +59,19 @@ pub struct LinkConfig {
     pub mtu: Chosen<u32>,
     /// Its addresses.
     pub addresses: Vec<Chosen<IpNet>>,
+    /// What it is on; none for a port's own interface.
+    pub on: Option<On>,
+    /// The interfaces on it, each with its partition or VLAN.
+    pub children: Vec<(IfName, Tag)>,
+}
+
+/// Where a child interface is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct On {
+    /// The port's own interface.
+    pub parent: IfName,
+    /// The partition or VLAN.
+    pub tag: Chosen<Tag>,
 }
 
 impl LinkConfig {

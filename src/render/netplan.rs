@@ -120,6 +120,8 @@ mod tests {
             mode: None,
             mtu: Chosen { value: 9000, why: "m".into() },
             addresses: vec![Chosen { value: "fd00::1/64".parse().unwrap(), why: "a".into() }],
+            on: None,
+            children: Vec::new(),
         }
     }
 

@@ -91,7 +91,7 @@ fn loads(resolved: &Resolved) -> Vec<Load> {
         }
     };
     let is_infiniband = |transport: Transport| transport == Transport::Infiniband;
-    if resolved.ports.iter().any(|(found, _)| is_infiniband(found.port.transport)) {
+    if resolved.ports.iter().any(|port| is_infiniband(port.found.port.transport)) {
         load("ib_ipoib", "IP over InfiniBand: makes the network interfaces of the ports");
     }
     if !resolved.intent.managers.is_empty() {
@@ -108,7 +108,8 @@ fn want_rules(resolved: &Resolved, desired: &mut Desired) -> Result<(), ResolveF
     let mut rules = Vec::new();
     let mut reasons = BTreeSet::new();
     let mut provisional = false;
-    for (found, link) in &resolved.ports {
+    for port in &resolved.ports {
+        let (found, link) = (&port.found, port.own());
         if found.port.transport != Transport::Infiniband {
             continue;
         }
@@ -116,9 +117,10 @@ fn want_rules(resolved: &Resolved, desired: &mut Desired) -> Result<(), ResolveF
         let name = named.map(|name| render::Chosen { value: name.value.clone(), why: name.origin.to_string() });
         // Whether the port can do a mode is known once it has an interface.
         provisional |= link.is_none();
-        let mode = link.as_ref().and_then(|link| link.config.mode.clone());
+        let mode = link.and_then(|link| link.config.mode.clone());
+        let asked = found.intent.links.first().map(|own| own.mode.origin.to_string());
         reasons.extend(named.map(|name| name.origin.to_string()));
-        reasons.extend(mode.as_ref().map(|_| found.intent.mode.origin.to_string()));
+        reasons.extend(mode.as_ref().and(asked));
         if name.is_some() || mode.is_some() {
             rules.push(PortRule { guid: found.port.guid, name, mode });
         }
@@ -142,8 +144,8 @@ fn want_rules(resolved: &Resolved, desired: &mut Desired) -> Result<(), ResolveF
 
 /// networkd takes the first file whose name sorts first and that matches a link, and no other.
 fn not_overridden(resolved: &Resolved, _: &mut Desired) -> Result<(), ResolveFault> {
-    for (found, link) in &resolved.ports {
-        let (Some(link), Some(netdev)) = (link, &found.port.netdev) else { continue };
+    for port in &resolved.ports {
+        let (Some(link), Some(netdev)) = (port.own(), &port.found.port.netdev) else { continue };
         let Some(file) = &netdev.networkd_file else { continue };
         let Some(ours) = resolved.keeper.networkd_file_name(&link.config.name.value) else { continue };
         if file.as_str().rsplit('/').next().is_some_and(|name| name < ours.as_str()) {
@@ -155,33 +157,45 @@ fn not_overridden(resolved: &Resolved, _: &mut Desired) -> Result<(), ResolveFau
 }
 
 fn want_config(resolved: &Resolved, desired: &mut Desired) -> Result<(), ResolveFault> {
-    let links: Vec<&Link> = resolved.ports.iter().filter_map(|(_, link)| link.as_ref()).collect();
+    let links: Vec<&Link> = resolved.ports.iter().flat_map(|port| &port.links).collect();
     note_unpinned(resolved, desired);
     if links.is_empty() {
         return Ok(());
     }
     let header = render::header(resolved.intent);
+    let mut want_of = |link: &Link, files: Vec<File>| {
+        for file in files {
+            want_file(desired, file, reason(resolved, &[link]), Some(link.config.name.value.clone()));
+        }
+    };
     match resolved.keeper {
         Keeper::Networkd => {
             for link in links {
-                let file = networkd::file(&link.config, &header)?;
-                want_file(desired, file, reason(resolved, &[link]), Some(link.config.name.value.clone()));
+                want_of(link, networkd::files(&link.config, &header)?);
             }
         }
         Keeper::NetworkManager => {
             for link in links {
-                for file in keyfile::files(&link.config, resolved.intent.cluster.as_str(), &header)? {
-                    want_file(desired, file, reason(resolved, &[link]), Some(link.config.name.value.clone()));
-                }
+                want_of(link, keyfile::files(&link.config, resolved.intent.cluster.as_str(), &header)?.to_vec());
             }
         }
         Keeper::Netplan => {
-            let configs: Vec<&LinkConfig> = links.iter().map(|link| &link.config).collect();
+            // It knows no P_Key children, and what it writes for networkd can be added to.
+            let (own, children): (Vec<&Link>, Vec<&Link>) =
+                links.into_iter().partition(|link| link.config.on.is_none());
+            for link in children {
+                want_of(link, networkd::files(&link.config, &header)?);
+            }
+            for link in &own {
+                let of = netplan::networkd_file_name(&link.config.name.value);
+                want_of(link, networkd::drop_in(&link.config, &of, &header)?.into_iter().collect());
+            }
+            let configs: Vec<&LinkConfig> = own.iter().map(|link| &link.config).collect();
             let file = netplan::file(&configs, &header)?;
             let object = Object::File { path: file.path.clone() };
-            want_file(desired, file, reason(resolved, &links), most_precious(resolved, &links));
+            want_file(desired, file, reason(resolved, &own), most_precious(resolved, &own));
             if let Some(wanted) = desired.items.get_mut(&object) {
-                wanted.provisional = links.len() < resolved.ports.len();
+                wanted.provisional = own.len() < resolved.ports.len();
             }
         }
     }
@@ -205,7 +219,8 @@ fn reason(resolved: &Resolved, links: &[&Link]) -> String {
 }
 
 fn note_unpinned(resolved: &Resolved, desired: &mut Desired) {
-    for (found, link) in &resolved.ports {
+    for port in &resolved.ports {
+        let (found, link) = (&port.found, port.own());
         // Ethernet names are not ours to pin, and the distribution's are made from the slot.
         if found.port.transport != Transport::Infiniband {
             continue;

@@ -1,15 +1,15 @@
 //! What is to be in the kernel now: modules, names, modes, MTUs, addresses.
 
-use super::Resolved;
 use super::port::{Found, Link};
+use super::{Port, Resolved};
 use crate::plan::Desired;
 use crate::rdma::Transport;
 use crate::state::{Object, State};
 
 pub(super) fn want(resolved: &Resolved, desired: &mut Desired) {
-    for (found, link) in &resolved.ports {
-        want_name(found, link.as_ref(), desired);
-        if let Some(link) = link {
+    for Port { found, links } in &resolved.ports {
+        want_name(found, links.first(), desired);
+        for link in links {
             want_link(link, desired);
         }
     }
@@ -29,6 +29,10 @@ fn want_name(found: &Found, link: Option<&Link>, desired: &mut Desired) {
 fn want_link(link: &Link, desired: &mut Desired) {
     let config = &link.config;
     let name = || config.name.value.clone();
+    if let Some(on) = &config.on {
+        let object = Object::Child { link: name(), parent: on.parent.clone(), tag: on.tag.value };
+        desired.want(object, State::Present, on.tag.why.as_str());
+    }
     // A mode that the loaded driver cannot do yet would only fail, and the MTU follows the mode.
     if link.waits.is_none() {
         if let Some(mode) = &config.mode {
@@ -40,6 +44,9 @@ fn want_link(link: &Link, desired: &mut Desired) {
         let object = Object::Address { link: name(), address: address.value };
         desired.want(object, State::Present, address.why.as_str());
         desired.want(Object::LinkUp { link: name() }, State::Up, format!("it carries {}", address.value));
+    }
+    for (child, _) in &config.children {
+        desired.want(Object::LinkUp { link: name() }, State::Up, format!("it carries {child}"));
     }
     desired.notes.extend(link.note.clone());
 }
@@ -53,7 +60,7 @@ fn note_names_of_the_kernel(resolved: &Resolved, desired: &mut Desired) {
     if infiniband.filter(|port| port.transport == Transport::Infiniband).count() < 2 {
         return;
     }
-    for (found, _) in &resolved.ports {
+    for Port { found, .. } in &resolved.ports {
         let Some(pinned) = &found.intent.interface else { continue };
         if found.port.transport == Transport::Infiniband && from_kernel(pinned.value.as_str()) {
             desired.notes.push(format!(

@@ -35,8 +35,14 @@ fn want_role(role: &ManagerRole, resolved: &Resolved, desired: &mut Desired) -> 
     let priority = Priority::of_place(role.rank)
         .map_err(|source| ResolveFault::Priority { origin: role.origin.clone(), source })?;
     let timing = FailoverTiming::default();
-    let intent =
-        ManagerIntent { fabric: role.fabric.clone(), guid: port.port.guid, priority, mtu: role.fabric_mtu, timing };
+    let intent = ManagerIntent {
+        fabric: role.fabric.clone(),
+        guid: port.port.guid,
+        priority,
+        mtu: role.fabric_mtu,
+        partitions: role.partitions.clone(),
+        timing,
+    };
     let fault = |source| ResolveFault::Manager { origin: role.origin.clone(), source: Box::new(source) };
     for file in config::files(&intent, opensm.as_str()).map_err(fault)? {
         want_file(desired, file, reason.as_str(), None);
@@ -64,5 +70,5 @@ fn port_of<'a, 'b>(role: &ManagerRole, resolved: &'b Resolved<'a>) -> Result<&'b
     let on_fabric =
         |found: &&Found| found.intent.fabric == role.fabric && found.port.transport == Transport::Infiniband;
     let missing = || ResolveFault::ManagerWithoutPort { origin: role.origin.clone(), fabric: role.fabric.clone() };
-    resolved.ports.iter().map(|(found, _)| found).find(on_fabric).ok_or_else(missing)
+    resolved.ports.iter().map(|port| &port.found).find(on_fabric).ok_or_else(missing)
 }

@@ -31,8 +31,19 @@ struct Resolved<'a> {
     intent: &'a Intent,
     facts: &'a Facts,
     keeper: Keeper,
-    /// Each port with its interface, if it has one by now.
-    ports: Vec<(Found<'a>, Option<Link>)>,
+    ports: Vec<Port<'a>>,
+}
+
+/// A port with its interfaces, its own first; none as long as its driver has not made that.
+struct Port<'a> {
+    found: Found<'a>,
+    links: Vec<Link>,
+}
+
+impl Port<'_> {
+    fn own(&self) -> Option<&Link> {
+        self.links.first()
+    }
 }
 
 /// The state that `intent` asks of the host with these facts.
@@ -91,9 +102,9 @@ pub fn strangers(desired: &Desired, owned: &Owned, facts: &Facts) -> Vec<String>
     netdevs.flat_map(of_link).collect()
 }
 
-fn ports<'a>(intent: &'a Intent, facts: &'a Facts, faults: &mut Vec<ResolveFault>) -> Vec<(Found<'a>, Option<Link>)> {
+fn ports<'a>(intent: &'a Intent, facts: &'a Facts, faults: &mut Vec<ResolveFault>) -> Vec<Port<'a>> {
     let option_asked = turns_enhanced_off(intent);
-    let mut ports: Vec<(Found, Option<Link>)> = Vec::new();
+    let mut ports: Vec<Port> = Vec::new();
     for port in &intent.ports {
         let found = match Found::find(port, facts) {
             Ok(found) => found,
@@ -102,19 +113,20 @@ fn ports<'a>(intent: &'a Intent, facts: &'a Facts, faults: &mut Vec<ResolveFault
                 continue;
             }
         };
-        let same =
-            |(other, _): &&(Found, _)| other.device.name == found.device.name && other.port.number == found.port.number;
-        if let Some((first, _)) = ports.iter().find(same) {
+        let same = |other: &&Port| {
+            other.found.device.name == found.device.name && other.found.port.number == found.port.number
+        };
+        if let Some(first) = ports.iter().find(same) {
             faults.push(ResolveFault::SamePort {
                 origin: port.device.origin.clone(),
-                first: first.intent.device.origin.clone(),
+                first: first.found.intent.device.origin.clone(),
                 device: found.device.name.clone(),
                 port: found.port.number,
             });
             continue;
         }
-        match found.link(option_asked, &facts.kernel) {
-            Ok(link) => ports.push((found, link)),
+        match found.links(option_asked, &facts.kernel) {
+            Ok(links) => ports.push(Port { found, links }),
             Err(fault) => faults.push(fault),
         }
     }
@@ -128,17 +140,24 @@ fn turns_enhanced_off(intent: &Intent) -> bool {
 }
 
 fn defer(resolved: &Resolved, desired: &mut Desired) {
-    for (found, link) in &resolved.ports {
-        let address = found.intent.address.value;
-        match link {
-            None => desired.deferred.push(Deferred {
-                what: format!("mode, MTU, address {address} and persistent configuration of {}", found.name()),
+    for Port { found, links } in &resolved.ports {
+        if links.is_empty() {
+            let addresses: Vec<String> = found.intent.addresses().map(|one| one.address.value.to_string()).collect();
+            desired.deferred.push(Deferred {
+                what: format!(
+                    "mode, MTU, {} {} and persistent configuration of {}",
+                    if addresses.len() == 1 { "address" } else { "addresses" },
+                    addresses.join(", "),
+                    found.name()
+                ),
                 until: "the port has a network interface, which ib_ipoib makes when it is loaded".to_owned(),
-            }),
-            Some(Link { waits: Some(waits), config, .. }) => desired
-                .deferred
-                .push(Deferred { what: format!("IPoIB mode and MTU of {}", config.name.value), until: waits.clone() }),
-            Some(_) => {}
+            });
+        }
+        for link in links {
+            if let Some(waits) = &link.waits {
+                let what = format!("IPoIB mode and MTU of {}", link.config.name.value);
+                desired.deferred.push(Deferred { what, until: waits.clone() });
+            }
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use super::fault::ResolveFault;
 use crate::facts::{Device, Facts, Netdev, PortFacts};
-use crate::intent::PortIntent;
+use crate::intent::{AddressIntent, LinkIntent, PortIntent, Sourced};
 use crate::name::IfName;
 use crate::rdma::{CONNECTED_MTU, IPOIB_HEADER_BYTES, IpoibMode, Transport};
-use crate::render::{Chosen, LinkConfig};
+use crate::render::{Chosen, LinkConfig, On};
 use crate::spec::{DeviceSelector, ModeChoice, MtuChoice};
 
 /// The customary jumbo frame: room for the largest RDMA path MTU, 4096, with all headers.
@@ -73,20 +73,68 @@ impl<'a> Found<'a> {
         Ok(Self { intent, device, port })
     }
 
-    /// What becomes of its interface; none while there is no interface.
-    pub(super) fn link(&self, option_asked: bool, kernel: &str) -> Result<Option<Link>, ResolveFault> {
-        let Some(netdev) = &self.port.netdev else { return Ok(None) };
-        let name = self.link_name(netdev)?;
+    /// What becomes of its interfaces, its own first; none while it has no interface.
+    pub(super) fn links(&self, option_asked: bool, kernel: &str) -> Result<Vec<Link>, ResolveFault> {
+        let Some(netdev) = &self.port.netdev else { return Ok(Vec::new()) };
+        let own = self.link_name(netdev)?;
+        let mut links = Vec::new();
+        for intent in &self.intent.links {
+            links.push(self.link(intent, &own, netdev, option_asked, kernel)?);
+        }
+        let children =
+            links.iter().filter_map(|link| Some((link.config.name.value.clone(), link.config.on.as_ref()?.tag.value)));
+        let children: Vec<_> = children.collect();
+        let largest = links.iter().skip(1).map(|link| &link.config.mtu).max_by_key(|mtu| mtu.value).cloned();
+        if let (Some(own), Some(largest), Transport::Roce) = (links.first_mut(), largest, self.port.transport) {
+            if own.config.addresses.is_empty() {
+                own.config.mtu = largest;
+            } else if largest.value > own.config.mtu.value {
+                let (link, own) = (own.config.name.value.clone(), own.config.mtu.clone());
+                return Err(ResolveFault::MtuAboveParent { link, own, largest });
+            }
+        }
+        if let Some(own) = links.first_mut() {
+            own.config.children = children;
+        }
+        Ok(links)
+    }
+
+    fn link(
+        &self,
+        intent: &LinkIntent,
+        own: &Chosen<IfName>,
+        netdev: &Netdev,
+        option_asked: bool,
+        kernel: &str,
+    ) -> Result<Link, ResolveFault> {
+        let (name, current, on) = match &intent.tag {
+            None => (own.clone(), netdev.name.clone(), None),
+            Some(tag) => {
+                let child = |parent: &IfName| {
+                    tag.value.child_of(parent).map_err(|_| ResolveFault::ChildName {
+                        origin: tag.origin.clone(),
+                        parent: parent.clone(),
+                        tag: tag.value,
+                    })
+                };
+                let why = tag.origin.to_string();
+                let on = On { parent: own.value.clone(), tag: Chosen { value: tag.value, why } };
+                let why = format!("{}: {} of {}", tag.origin, tag.value, self.name());
+                (Chosen { value: child(&own.value)?, why }, child(&netdev.name)?, Some(on))
+            }
+        };
         let (mode, waits, note) = match self.port.transport {
             Transport::Roce => (None, None, None),
-            Transport::Infiniband => self.mode(netdev, option_asked, kernel)?,
+            Transport::Infiniband => self.mode(&intent.mode, netdev, option_asked, kernel)?,
         };
-        let mtu = self.mtu(&name.value, mode.as_ref())?;
-        let address = &self.intent.address;
-        let addresses = vec![Chosen { value: address.value, why: address.origin.to_string() }];
+        let mtu = self.mtu(&intent.mtu, &name.value, mode.as_ref())?;
+        let address = |one: &AddressIntent| Chosen { value: one.address.value, why: one.address.origin.to_string() };
+        let addresses = intent.addresses.iter().map(address).collect();
         let transport = self.port.transport;
-        let config = LinkConfig { name, transport, mode, mtu, addresses };
-        Ok(Some(Link { current: netdev.name.clone(), config, waits, note }))
+        // What is said of the port's own interface holds for those on it.
+        let note = note.filter(|_| on.is_none());
+        let config = LinkConfig { name, transport, mode, mtu, addresses, on, children: Vec::new() };
+        Ok(Link { current, config, waits, note })
     }
 
     fn link_name(&self, netdev: &Netdev) -> Result<Chosen<IfName>, ResolveFault> {
@@ -105,11 +153,17 @@ impl<'a> Found<'a> {
         Ok(Chosen { value: pinned.value.clone(), why: pinned.origin.to_string() })
     }
 
-    fn mode(&self, netdev: &Netdev, option_asked: bool, kernel: &str) -> Result<ModeAndWord, ResolveFault> {
-        let origin = &self.intent.mode.origin;
+    fn mode(
+        &self,
+        asked: &Sourced<ModeChoice>,
+        netdev: &Netdev,
+        option_asked: bool,
+        kernel: &str,
+    ) -> Result<ModeAndWord, ResolveFault> {
+        let origin = &asked.origin;
         let chosen = |value, why: String| Some(Chosen { value, why });
         let name = &self.device.name;
-        match (self.intent.mode.value, netdev.connected_capable) {
+        match (asked.value, netdev.connected_capable) {
             (ModeChoice::Insist(IpoibMode::Connected), Some(false)) if option_asked => {
                 let waits = format!(
                     "{name} can do connected mode: ib_ipoib was loaded without ipoib_enhanced=0, and takes it when it is loaded again, at the latest at the next boot"
@@ -158,11 +212,16 @@ impl<'a> Found<'a> {
         )
     }
 
-    fn mtu(&self, link: &IfName, mode: Option<&Chosen<IpoibMode>>) -> Result<Chosen<u32>, ResolveFault> {
+    fn mtu(
+        &self,
+        asked: &Sourced<MtuChoice>,
+        link: &IfName,
+        mode: Option<&Chosen<IpoibMode>>,
+    ) -> Result<Chosen<u32>, ResolveFault> {
         let intent = self.intent;
-        let origin = &intent.mtu.origin;
+        let origin = &asked.origin;
         let Some(mode) = mode else {
-            let value = match intent.mtu.value {
+            let value = match asked.value {
                 MtuChoice::Max => ROCE_MTU,
                 MtuChoice::Bytes(bytes) => bytes,
             };
@@ -175,7 +234,7 @@ impl<'a> Found<'a> {
                 (intent.fabric_mtu.value.bytes() - IPOIB_HEADER_BYTES, limit)
             }
         };
-        match intent.mtu.value {
+        match asked.value {
             MtuChoice::Max => Ok(Chosen { value: most, why: format!("{origin}: {limit}") }),
             MtuChoice::Bytes(bytes) if bytes <= most => Ok(Chosen { value: bytes, why: origin.to_string() }),
             MtuChoice::Bytes(_) => Err(ResolveFault::MtuAboveMode {

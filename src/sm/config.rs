@@ -22,14 +22,15 @@
 use thiserror::Error;
 
 use super::document::{Document, DocumentError};
-use super::election::{FailoverTiming, Priority, PriorityError};
-use crate::name::{HostName, Label};
+use super::election::{FailoverTiming, Priority};
+use crate::intent::{Membership, PartitionRole};
+use crate::name::Label;
 use crate::rdma::{Guid, IPOIB_HEADER_BYTES};
 use crate::render::ini::{self, Ini};
 use crate::render::layout::{INI, LINES};
 use crate::render::lines::Lines;
 use crate::render::{File, RenderError};
-use crate::spec::{Fabric, FabricMtu};
+use crate::spec::FabricMtu;
 use crate::state::{OPENSM_FOLDER, PathError};
 
 /// What a node that manages a fabric is to run.
@@ -43,22 +44,10 @@ pub struct ManagerIntent {
     pub priority: Priority,
     /// The MTU of the IPoIB broadcast group.
     pub mtu: FabricMtu,
+    /// The partitions beside the default one.
+    pub partitions: Vec<PartitionRole>,
     /// How a standby notices that the master is gone.
     pub timing: FailoverTiming,
-}
-
-impl ManagerIntent {
-    /// What the spec asks of a host: `None` when it manages nothing on the fabric.
-    ///
-    /// # Errors
-    /// When there are more managers than distinct priorities.
-    pub fn of_host(label: &Label, fabric: &Fabric, host: &HostName, guid: Guid) -> Result<Option<Self>, PriorityError> {
-        let Some(managers) = &fabric.subnet_manager else { return Ok(None) };
-        let mut hosts = std::iter::once(&managers.primary).chain(&managers.standby);
-        let Some(place) = hosts.position(|h| h == host) else { return Ok(None) };
-        let priority = Priority::of_place(place)?;
-        Ok(Some(Self { fabric: label.clone(), guid, priority, mtu: fabric.mtu, timing: FailoverTiming::default() }))
-    }
 }
 
 /// Why there are no files.
@@ -96,7 +85,7 @@ pub enum ConfigError {
 /// # Errors
 /// When the intent has no GUID or its polling times can't work.
 pub fn document(intent: &ManagerIntent) -> Result<Document, ConfigError> {
-    let ManagerIntent { fabric, guid, priority, mtu: _, timing } = intent;
+    let ManagerIntent { fabric, guid, priority, mtu: _, partitions: _, timing } = intent;
     if guid.0 == 0 {
         return Err(ConfigError::NoGuid(fabric.clone()));
     }
@@ -136,7 +125,7 @@ pub fn files(intent: &ManagerIntent, opensm: &str) -> Result<Vec<File>, ConfigEr
     let who = format!("Written by selvedge for the fabric {fabric}. Change the spec, not this file.");
     let rest = "Whatever is not here is opensm's own default.".to_owned();
     let config = document(intent)?.into_lines(vec![who.clone(), rest]).render(&LINES)?;
-    let partitions = partitions(&who, intent.mtu).render(&LINES)?;
+    let partitions = partitions(&who, intent.mtu, &intent.partitions).render(&LINES)?;
     let unit = ini::render(&INI, &[who], &unit(intent, opensm)?)?;
     let file = |path: &str, content| Ok::<_, PathError>(File { path: path.parse()?, content, mode: 0o644 });
     Ok(vec![
@@ -146,9 +135,12 @@ pub fn files(intent: &ManagerIntent, opensm: &str) -> Result<Vec<File>, ConfigEr
     ])
 }
 
-/// The default partition, with the MTU of its IPoIB broadcast group. A file that opensm can't parse is replaced
+/// The partitions, each with the MTU of its IPoIB broadcast group. A file that opensm can't parse is replaced
 /// by its own default, and only a log line says so.
-fn partitions(who: &str, mtu: FabricMtu) -> Lines {
+///
+/// opensm adds up lines of one key, and what a later one says of a port stands: so the ports that are named come after
+/// `ALL`, one a line, since a line may have at most 4 KiB.
+fn partitions(who: &str, mtu: FabricMtu, others: &[PartitionRole]) -> Lines {
     // The codes of IBA 1.4 volume 1, 14.2.5.6 (`NeighborMTU`).
     let code = match mtu {
         FabricMtu::B2048 => 4,
@@ -159,6 +151,20 @@ fn partitions(who: &str, mtu: FabricMtu) -> Lines {
     let datagram = bytes - IPOIB_HEADER_BYTES;
     let why = format!("mtu is opensm's code for {bytes} bytes: IPoIB datagrams of {datagram}.");
     lines.push(&why, format!("Default=0x7fff,ipoib,mtu={code} : ALL=full, SELF=full;"));
+    for PartitionRole { name, pkey, rest, ports } in others {
+        let key = format!("{:#06x}", pkey.limited());
+        let word = |membership: &Membership| match membership {
+            Membership::Full => "full",
+            Membership::Limited => "limited",
+        };
+        let rest = rest.iter().map(|membership| format!("ALL={}", word(membership)));
+        let ports = ports.iter().map(|(guid, membership)| format!("{guid}={}", word(membership)));
+        for (index, member) in rest.chain(ports).enumerate() {
+            let flags = if index == 0 { format!(",ipoib,mtu={code}") } else { String::new() };
+            let why = if index == 0 { format!("The interfaces of partition {pkey} are on it.") } else { String::new() };
+            lines.push(&why, format!("{name}={key}{flags} : {member};"));
+        }
+    }
     lines
 }
 

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::draft::{Draft, Entry, FabricDraft, GroupDraft, HostDraft, NetworkDraft, PortDraft, Read};
+use super::draft::{Draft, Entry, FabricDraft, GroupDraft, HostDraft, NetworkDraft, PartitionDraft, PortDraft, Read};
 use super::fault::Located;
-use super::model::{Cluster, Fabric, HostException, Network, NodeGroup, Port, Spec, SubnetManager, Verify};
+use super::model::{Cluster, Fabric, HostException, Network, NodeGroup, Partition, Port, Spec, SubnetManager, Verify};
 
 pub(super) fn build(draft: Draft) -> Option<Spec> {
     let Draft { cluster_name, fabrics, networks, nodes, hosts, modules, verify } = draft;
@@ -27,7 +27,7 @@ fn value<T>(read: Read<T>) -> Option<T> {
 }
 
 fn fabric(draft: FabricDraft) -> Option<Fabric> {
-    let FabricDraft { at: _, transport, speed, topology, mtu, mtu_given: _, manager } = draft;
+    let FabricDraft { at: _, transport, speed, topology, mtu, mtu_given: _, manager, partitions } = draft;
     let subnet_manager = match manager {
         None => None,
         Some(manager) => Some(SubnetManager {
@@ -41,12 +41,22 @@ fn fabric(draft: FabricDraft) -> Option<Fabric> {
         topology: value(topology)?,
         mtu: value(mtu)?,
         subnet_manager,
+        partitions: partitions
+            .all
+            .into_iter()
+            .map(|(name, draft)| Some((name, partition(draft)?)))
+            .collect::<Option<_>>()?,
     })
 }
 
+fn partition(draft: PartitionDraft) -> Option<Partition> {
+    let PartitionDraft { at: _, pkey, full, limited } = draft;
+    Some(Partition { pkey: value(pkey)?, full: value(full)?, limited: value(limited)? })
+}
+
 fn network(draft: NetworkDraft) -> Option<Network> {
-    let NetworkDraft { at: _, fabric, cidr, mode, mtu } = draft;
-    Some(Network { fabric: value(fabric)?, cidr: value(cidr)?, mode: value(mode)?, mtu: value(mtu)? })
+    let NetworkDraft { at: _, fabric, on, cidr, mode, mtu } = draft;
+    Some(Network { fabric: value(fabric)?, on: value(on)?, cidr: value(cidr)?, mode: value(mode)?, mtu: value(mtu)? })
 }
 
 fn group(draft: GroupDraft) -> Option<NodeGroup> {
@@ -62,8 +72,9 @@ fn group(draft: GroupDraft) -> Option<NodeGroup> {
 }
 
 fn port(draft: PortDraft) -> Option<Port> {
-    let PortDraft { device, port, interface, network } = draft;
-    Some(Port { device: value(device)?, port: value(port)?, interface: value(interface), network: value(network)? })
+    let PortDraft { device, port, interface, networks } = draft;
+    let networks = networks.all.into_iter().map(|network| network.value).collect();
+    Some(Port { device: value(device)?, port: value(port)?, interface: value(interface), networks })
 }
 
 fn host(draft: HostDraft) -> Option<HostException> {

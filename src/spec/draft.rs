@@ -12,11 +12,12 @@ use ipnet::IpNet;
 
 use super::fault::{Located, Span};
 use super::model::{
-    ConfigChoice, DeviceSelector, FabricMtu, MinBandwidth, ModeChoice, ModuleOption, MtuChoice, Numbering, Topology,
+    ConfigChoice, DeviceSelector, FabricMtu, Layer, Members, MinBandwidth, ModeChoice, ModuleOption, MtuChoice,
+    Numbering, Topology,
 };
 use crate::hostlist::HostList;
 use crate::name::{HostName, IfName, Label, ModuleName};
-use crate::rdma::{Guid, Speed, Transport};
+use crate::rdma::{Guid, PKey, Speed, Transport};
 
 /// A value that was read, or whose fault has been reported.
 pub(super) type Read<T> = Option<Located<T>>;
@@ -69,6 +70,16 @@ pub(super) struct FabricDraft {
     /// Whether the file sets `mtu`.
     pub(super) mtu_given: bool,
     pub(super) manager: Option<ManagerDraft>,
+    pub(super) partitions: Named<Label, PartitionDraft>,
+}
+
+#[derive(Debug)]
+pub(super) struct PartitionDraft {
+    /// Where its name stands.
+    pub(super) at: Span,
+    pub(super) pkey: Read<PKey>,
+    pub(super) full: Read<Members>,
+    pub(super) limited: Read<Members>,
 }
 
 #[derive(Debug)]
@@ -83,6 +94,7 @@ pub(super) struct ManagerDraft {
 pub(super) struct NetworkDraft {
     pub(super) at: Span,
     pub(super) fabric: Read<Label>,
+    pub(super) on: Read<Layer>,
     pub(super) cidr: Read<IpNet>,
     pub(super) mode: Read<ModeChoice>,
     pub(super) mtu: Read<MtuChoice>,
@@ -104,7 +116,7 @@ pub(super) struct PortDraft {
     pub(super) device: Read<Option<DeviceSelector>>,
     pub(super) port: Read<u8>,
     pub(super) interface: Read<IfName>,
-    pub(super) network: Read<Label>,
+    pub(super) networks: Rows<Located<Label>>,
 }
 
 #[derive(Debug)]

@@ -110,10 +110,32 @@ codes! {
     DeviceSelector = "device-selector" Error,
     /// A GUID, which is one port of one host, given to a group of hosts.
     GuidForManyHosts = "guid-for-many-hosts" Error,
+    /// 0, or the default partition's, which are no keys of partitions.
+    BadPkey = "bad-pkey" Error,
     /// A reference to a fabric that the spec does not have.
     UnknownFabric = "unknown-fabric" Error,
     /// A reference to a network that the spec does not have.
     UnknownNetwork = "unknown-network" Error,
+    /// A reference to a partition that the fabric does not have.
+    UnknownPartition = "unknown-partition" Error,
+    /// Two partitions of a fabric with one key.
+    DuplicatePkey = "duplicate-pkey" Error,
+    /// A partition whose members can't reach each other.
+    LimitedOnly = "limited-only-partition" Error,
+    /// A host that is a full and a limited member, or a port whose host is no member.
+    Membership = "membership" Error,
+    /// A member whose port GUID, which the subnet manager needs, is not in the spec.
+    MemberWithoutGuid = "member-without-guid" Error,
+    /// A partition on RoCE, which has none.
+    PartitionOnRoce = "partition-on-roce" Error,
+    /// A VLAN on InfiniBand, which has none.
+    VlanOnInfiniband = "vlan-on-infiniband" Error,
+    /// A port in networks of two fabrics.
+    TwoFabrics = "two-fabrics" Error,
+    /// Networks on one interface that ask for different modes or MTUs.
+    NetworksDisagree = "networks-disagree" Error,
+    /// An interface name that leaves no room for those of its children.
+    ChildName = "child-name" Error,
     /// A reference to a port that the host does not have.
     UnknownPort = "unknown-port" Error,
     /// A reference to a host that is in no group.

@@ -48,8 +48,8 @@ pub enum Shape {
     Words(fn() -> Vec<&'static str>),
     /// A string of a pattern (a regular expression that ECMAScript and Rust read alike), with an example.
     Text(&'static str, &'static str),
-    /// An array of such strings.
-    Texts(&'static str, &'static str),
+    /// An array of so many such strings or more.
+    Texts(u32, &'static str, &'static str),
     /// An integer of a range.
     Integer(i64, i64),
     /// One of some integers.
@@ -145,6 +145,38 @@ pub static FABRIC: Table = Table {
             "The IB MTU of the IPoIB multicast groups in bytes, which the subnet manager sets. IPoIB datagrams carry 4 bytes less. InfiniBand only. Default: 2048, as opensm's.",
         ),
         key("subnet-manager", Optional, One(&SUBNET_MANAGER), "Which hosts run the subnet manager. InfiniBand only."),
+        key(
+            "partitions",
+            Optional,
+            Named(LABEL, &PARTITION),
+            "Partitions beside the default one, by name. InfiniBand only.",
+        ),
+    ],
+};
+
+/// `[fabrics.NAME.partitions.NAME]`
+pub static PARTITION: Table = Table {
+    title: "[fabrics.NAME.partitions.NAME]",
+    doc: "A partition of the fabric, which the subnet managers keep and networks can be on. Without `full` and `limited` all hosts are full members.",
+    keys: &[
+        key(
+            "pkey",
+            Required,
+            Integer(1, 0xffff),
+            "Its key, 0x0001 to 0x7ffe; with or without the bit 0x8000 of full membership it is the same partition.",
+        ),
+        key(
+            "full",
+            Optional,
+            Text("^[A-Za-z0-9_\\[][^\\s]*$", "storage[01-04]"),
+            "The hosts that reach all members, as a host list, or all. Hosts in a list need `guids` in [hosts.NAME].",
+        ),
+        key(
+            "limited",
+            Optional,
+            Text("^[A-Za-z0-9_\\[][^\\s]*$", "all"),
+            "The hosts that reach full members only, as a host list, or all: those that `full` does not name.",
+        ),
     ],
 };
 
@@ -154,7 +186,12 @@ pub static SUBNET_MANAGER: Table = Table {
     doc: "Which hosts run the fabric's subnet manager.",
     keys: &[
         key("primary", Required, Text(HOST, "node01"), "The host that is master while it is healthy."),
-        key("standby", Default("[]"), Texts(HOST, "node02"), "The hosts that take over, in this order. Default: none."),
+        key(
+            "standby",
+            Default("[]"),
+            Texts(0, HOST, "node02"),
+            "The hosts that take over, in this order. Default: none.",
+        ),
     ],
 };
 
@@ -169,6 +206,18 @@ pub static NETWORK: Table = Table {
             Required,
             Text("^[0-9A-Fa-f.:]+/[0-9]{1,3}$", "10.0.0.0/16"),
             "Its addresses, IPv4 or IPv6. The host with number n has the n-th: gpu017 has base + 17.",
+        ),
+        key(
+            "partition",
+            Optional,
+            Text(LABEL, "storage"),
+            "The partition it is on, by its name in [fabrics.NAME.partitions]: each port gets a P_Key child interface, `ib0.8001`. InfiniBand only. Default: the port's own interface, on the default partition.",
+        ),
+        key(
+            "vlan",
+            Optional,
+            Integer(1, 4094),
+            "The VLAN it is on: each port gets an interface for it, `eth0.100`. RoCE only. Default: the port's own interface.",
         ),
         key(
             "mode",
@@ -247,7 +296,12 @@ pub static PORT: Table = Table {
             Text(INTERFACE, "ib0"),
             "The name that the network interface is to have. Default: the kernel's own.",
         ),
-        key("network", Required, Text(LABEL, "compute"), "The network this port is in, by its name in [networks]."),
+        key(
+            "network",
+            Required,
+            Any(&[Text(LABEL, "compute"), Texts(1, LABEL, "compute")]),
+            "The network this port is in, by its name in [networks], or an array of several of one fabric.",
+        ),
     ],
 };
 
@@ -298,5 +352,5 @@ pub static VERIFY: Table = Table {
 };
 
 /// The tables whose keys are fixed, for tests and help.
-pub static TABLES: [&Table; 9] =
-    [&SPEC, &CLUSTER, &FABRIC, &SUBNET_MANAGER, &NETWORK, &NODES, &PORT, &HOST_EXCEPTION, &VERIFY];
+pub static TABLES: [&Table; 10] =
+    [&SPEC, &CLUSTER, &FABRIC, &SUBNET_MANAGER, &PARTITION, &NETWORK, &NODES, &PORT, &HOST_EXCEPTION, &VERIFY];

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 
 use crate::hostlist::HostList;
 use crate::name::{DeviceName, HostName, IfName, Label, ModuleName};
-use crate::rdma::{Guid, IpoibMode, Speed, Transport};
+use crate::rdma::{Guid, IpoibMode, PKey, Speed, Transport};
 
 pub use super::pci::PciAddress;
 
@@ -53,6 +53,42 @@ pub struct Fabric {
     pub mtu: FabricMtu,
     /// `[fabrics.NAME.subnet-manager]`; absent on RoCE.
     pub subnet_manager: Option<SubnetManager>,
+    /// `[fabrics.NAME.partitions.NAME]`; none on RoCE.
+    pub partitions: BTreeMap<Label, Partition>,
+}
+
+/// `[fabrics.NAME.partitions.NAME]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Partition {
+    /// Its key.
+    pub pkey: PKey,
+    /// Members that reach all members.
+    pub full: Members,
+    /// Members that reach full members only.
+    pub limited: Members,
+}
+
+/// The members of a partition. A host that is named is what it is named as; `All` is for the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Members {
+    /// Nobody.
+    None,
+    /// Every port of the fabric.
+    All,
+    /// The ports of these hosts.
+    Hosts(HostList),
+}
+
+impl Members {
+    /// Whether the host is among them.
+    #[must_use]
+    pub fn has(&self, host: &HostName) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::Hosts(hosts) => hosts.contains(host),
+        }
+    }
 }
 
 /// The IB MTU of the IPoIB multicast groups.
@@ -101,12 +137,26 @@ pub struct SubnetManager {
 pub struct Network {
     /// The fabric it runs on.
     pub fabric: Label,
+    /// The interfaces of it that are not the ports' own.
+    pub on: Layer,
     /// Host n has base + n.
     pub cidr: IpNet,
     /// IPoIB mode; `Auto` on RoCE means none.
     pub mode: ModeChoice,
     /// MTU of the interface.
     pub mtu: MtuChoice,
+}
+
+/// `partition`, `vlan`
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Layer {
+    /// The port's own interface.
+    #[default]
+    Port,
+    /// A P_Key child of it, for this partition of the network's fabric.
+    Partition(Label),
+    /// A VLAN on it, 1 to 4094.
+    Vlan(u16),
 }
 
 /// `mode`
@@ -179,8 +229,8 @@ pub struct Port {
     pub port: u8,
     /// The interface name to pin; `None` keeps the kernel's.
     pub interface: Option<IfName>,
-    /// The network this port is in.
-    pub network: Label,
+    /// The networks this port is in: one or more, of one fabric.
+    pub networks: Vec<Label>,
 }
 
 /// How the spec names an HCA.

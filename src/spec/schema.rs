@@ -54,8 +54,13 @@ fn shape(of: &'static Shape) -> Value {
     match of {
         Shape::Words(words) => json!({"type": "string", "enum": words()}),
         Shape::Text(pattern, example) => json!({"type": "string", "pattern": pattern, "examples": [example]}),
-        Shape::Texts(pattern, example) => {
-            json!({"type": "array", "items": {"type": "string", "pattern": pattern, "examples": [example]}})
+        Shape::Texts(least, pattern, example) => {
+            let item = json!({"type": "string", "pattern": pattern, "examples": [example]});
+            if *least == 0 {
+                json!({"type": "array", "items": item})
+            } else {
+                json!({"type": "array", "minItems": least, "items": item})
+            }
         }
         Shape::Integer(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
         Shape::Integers(numbers) => json!({"type": "integer", "enum": numbers}),

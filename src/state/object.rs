@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{FilePath, Route};
 use crate::name::{IfName, ModuleName, UnitName};
 use crate::rdma::Guid;
+use crate::tag::Tag;
 
 /// A thing on a node whose state can be looked at and changed.
 ///
@@ -36,6 +37,15 @@ pub enum Object {
     Interface {
         /// The port's GUID: the last 8 bytes of the hardware address.
         guid: Guid,
+    },
+    /// An interface on a port's own one, for a partition or VLAN.
+    Child {
+        /// Its name.
+        link: IfName,
+        /// The interface that it is on.
+        parent: IfName,
+        /// The partition or VLAN.
+        tag: Tag,
     },
     /// The IPoIB mode of a link.
     LinkMode {
@@ -151,7 +161,8 @@ impl Object {
     #[must_use]
     pub fn link(&self) -> Option<&IfName> {
         match self {
-            Self::LinkUp { link }
+            Self::Child { link, .. }
+            | Self::LinkUp { link }
             | Self::LinkMode { link }
             | Self::LinkMtu { link }
             | Self::LinkLocal { link }
@@ -191,6 +202,7 @@ impl fmt::Display for Object {
             Self::Reload { system } => write!(f, "{system} configuration"),
             Self::Module { name } => write!(f, "module {name}"),
             Self::Interface { guid } => write!(f, "interface of port {guid}"),
+            Self::Child { link, parent, tag } => write!(f, "{link} on {parent} ({tag})"),
             Self::LinkUp { link } => write!(f, "{link} link"),
             Self::LinkMode { link } => write!(f, "{link} IPoIB mode"),
             Self::LinkMtu { link } => write!(f, "{link} MTU"),

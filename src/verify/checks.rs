@@ -6,7 +6,7 @@
 use super::model::{Check, CheckedPort, Memlock, Verdict};
 use super::rate;
 use crate::facts::{Device, Facts, PortFacts};
-use crate::intent::{Intent, PortIntent};
+use crate::intent::{AddressIntent, Intent, LinkIntent, PortIntent};
 use crate::plan::Desired;
 use crate::rdma::{Speed, Transport};
 use crate::resolve::{ResolveFault, select};
@@ -30,22 +30,27 @@ pub fn unresolved(fault: &ResolveFault) -> Check {
 /// The ports as they are now, for the measurements between nodes. A port without an interface is left out.
 #[must_use]
 pub fn ports(intent: &Intent, facts: &Facts, observed: &States) -> Vec<CheckedPort> {
-    let checked = |port: &PortIntent| {
+    let checked = |port: &PortIntent, link: &LinkIntent, address: &AddressIntent| {
         let (device, found) = select(port, facts).ok()?;
-        let interface = found.netdev.as_ref()?.name.clone();
+        let own = &found.netdev.as_ref()?.name;
+        let interface = link.tag.as_ref().map_or(Ok(own.clone()), |tag| tag.value.child_of(own)).ok()?;
         let State::Mtu { bytes } = observed.get(&Object::LinkMtu { link: interface.clone() }) else { return None };
         Some(CheckedPort {
-            network: port.network.clone(),
+            network: address.network.clone(),
             device: device.name.clone(),
             port: found.number,
             guid: found.guid,
             interface,
             hardware_address: None,
-            address: port.address.value.addr(),
+            address: address.address.value.addr(),
             mtu: bytes,
+            only_ip: port.addresses().next() != Some(address),
         })
     };
-    intent.ports.iter().filter_map(checked).collect()
+    let of_link = |port: &'_ PortIntent, link: &'_ LinkIntent| -> Vec<CheckedPort> {
+        link.addresses.iter().filter_map(|address| checked(port, link, address)).collect()
+    };
+    intent.ports.iter().flat_map(|port| port.links.iter().flat_map(|link| of_link(port, link))).collect()
 }
 
 fn hardware(intent: &PortIntent, device: &Device, port: &PortFacts) -> Vec<Check> {
@@ -147,6 +152,7 @@ pub fn in_effect(desired: &Desired, observed: &States) -> Vec<Check> {
             }
             Object::Reload { .. } => continue,
             Object::Module { .. } => "module",
+            Object::Child { .. } => "child",
             Object::Interface { .. } => "interface",
             Object::LinkMode { .. } => "ipoib-mode",
             Object::LinkMtu { .. } => "mtu",

@@ -125,7 +125,7 @@ fn pair(
     if scope.ping {
         checks.push(ping(text, nodes, from, to, &ports, &object));
     }
-    let measured_or_not = scope.perf.then(|| rdma(nodes, from.0, to.0, &ports));
+    let measured_or_not = (scope.perf && !ports[0].only_ip).then(|| rdma(nodes, from.0, to.0, &ports));
     if matches!(measured_or_not, Some(Err(_))) {
         look_again(text, nodes, [from.0, to.0]);
     }

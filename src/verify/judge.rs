@@ -151,6 +151,7 @@ mod tests {
             hardware_address: Some("80:00:02:08:fe:80:00:00:00:00:00:00:50:6b:4b:03:00:fa:00:02".into()),
             address: "10.0.0.1".parse().unwrap(),
             mtu: 65520,
+            only_ip: false,
         }
     }
 

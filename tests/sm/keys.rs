@@ -17,6 +17,7 @@ pub(crate) fn intent(host: u8, place: usize, mtu: FabricMtu) -> ManagerIntent {
         guid: guid(host),
         priority: Priority::of_place(place).unwrap(),
         mtu,
+        partitions: Vec::new(),
         timing: FailoverTiming::default(),
     }
 }

@@ -6,6 +6,7 @@ fn intent() -> ManagerIntent {
         guid: Guid(0x0002_c900_00a0_0001),
         priority: Priority::PRIMARY,
         mtu: FabricMtu::B4096,
+        partitions: Vec::new(),
         timing: FailoverTiming::default(),
     }
 }

@@ -96,7 +96,19 @@ fn limits(
     numbers: &Numbers,
     exceptions: &Exceptions<'_>,
 ) {
-    let Some(name) = &port.network else { return };
+    for name in &port.networks.all {
+        limits_in(c, roster, group, name, numbers, exceptions);
+    }
+}
+
+fn limits_in(
+    c: &mut Check<'_>,
+    roster: &Roster,
+    group: &GroupDraft,
+    name: &Located<Label>,
+    numbers: &Numbers,
+    exceptions: &Exceptions<'_>,
+) {
     let Some(cidr) = c.draft.networks.all.get(&name.value).and_then(|network| network.cidr.as_ref()) else { return };
     let (Some(hosts), Some(stride)) = (&group.hosts, &group.stride) else { return };
     let mut found: Vec<AddressError> = Vec::new();
@@ -155,7 +167,7 @@ fn beyond(e: &AddressError, network: &Label) -> String {
 fn collisions(c: &mut Check<'_>, roster: &Roster, numbers: &[Option<Numbers>], exceptions: &Exceptions<'_>) {
     let mut groups_of: BTreeMap<&Label, Vec<usize>> = BTreeMap::new();
     for (index, group) in c.draft.nodes.all.iter().enumerate() {
-        for Located { value, .. } in group.ports.all.iter().filter_map(|port| port.network.as_ref()) {
+        for Located { value, .. } in group.ports.all.iter().flat_map(|port| &port.networks.all) {
             let groups = groups_of.entry(value).or_default();
             if groups.last() != Some(&index) {
                 groups.push(index);
@@ -263,7 +275,7 @@ fn given_and_counted(
     let draft = c.draft;
     for (group, own) in draft.nodes.all.iter().zip(numbers) {
         let (Some(own), Some(hosts)) = (own, &group.hosts) else { continue };
-        let in_network = |port: &PortDraft| port.network.as_ref().is_some_and(|own| own.value == *network);
+        let in_network = |port: &PortDraft| port.networks.all.iter().any(|own| own.value == *network);
         if !group.ports.all.iter().any(in_network) {
             continue;
         }

@@ -42,7 +42,7 @@ impl<'d> Exceptions<'d> {
 
     /// Whether the host has an address given in each network of its group, and so needs no number.
     pub(super) fn cover(&self, host: usize, group: &GroupDraft) -> bool {
-        let mut networks = group.ports.all.iter().filter_map(|port| port.network.as_ref());
+        let mut networks = group.ports.all.iter().flat_map(|port| &port.networks.all);
         networks.all(|network| self.of(&network.value).is_some_and(|given| given.contains_key(&host)))
     }
 }
@@ -117,7 +117,7 @@ fn known_network<'d>(
     network: &Located<Label>,
     group: &GroupDraft,
 ) -> Option<&'d NetworkDraft> {
-    let own = || group.ports.all.iter().filter_map(|port| port.network.as_ref());
+    let own = || group.ports.all.iter().flat_map(|port| &port.networks.all);
     if own().any(|own| own.value == network.value) {
         return c.draft.networks.all.get(&network.value);
     }

@@ -60,6 +60,18 @@ fn refuse_infiniband_keys(c: &mut Check<'_>, name: &Label, fabric: &FabricDraft,
             .help("remove this table"),
         );
     }
+    for partition in fabric.partitions.all.values() {
+        c.faults.push(
+            Fault::new(
+                Code::PartitionOnRoce,
+                partition.at,
+                format!("fabric `{name}` runs on RoCE, which has no partitions"),
+            )
+            .label("only for InfiniBand")
+            .also(transport, "the transport")
+            .help("remove this table: networks of RoCE are kept apart by `vlan` in [networks.NAME]"),
+        );
+    }
     if let (true, Some(mtu)) = (fabric.mtu_given, &fabric.mtu) {
         c.faults.push(
             Fault::new(

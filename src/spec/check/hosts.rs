@@ -100,7 +100,7 @@ pub(super) fn check<'r>(c: &mut Check<'_>, roster: &'r Roster) -> HashMap<&'r st
 fn port_on_fabric(c: &mut Check<'_>, group: usize, fabric: &Label, host: &Located<HostName>) {
     let Some(ports) = c.draft.nodes.all.get(group).map(|group| &group.ports) else { return };
     let on_fabric = |port: &PortDraft| {
-        let network = c.draft.networks.all.get(&port.network.as_ref()?.value)?;
+        let network = c.draft.networks.all.get(&port.networks.all.first()?.value)?;
         let own = &network.fabric.as_ref()?.value;
         c.draft.fabrics.all.contains_key(own).then(|| own == fabric)
     };

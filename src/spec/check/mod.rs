@@ -9,6 +9,7 @@ mod exceptions;
 mod fabrics;
 mod hosts;
 mod networks;
+mod partitions;
 mod ports;
 
 use super::draft::Draft;
@@ -31,11 +32,13 @@ pub(super) fn check(draft: &Draft) -> Vec<Fault> {
     let mut c = Check { draft, faults: Vec::new(), searches: 0 };
     fabrics::check(&mut c);
     networks::check(&mut c);
+    partitions::check(&mut c);
     ports::check(&mut c);
     if let Some(roster) = Roster::gather(&mut c) {
         let index = hosts::check(&mut c, &roster);
         let exceptions = exceptions::check(&mut c, &roster, &index);
         addresses::check(&mut c, &roster, &exceptions);
+        partitions::members(&mut c, &roster, &index);
     }
     c.faults
 }

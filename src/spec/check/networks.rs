@@ -146,10 +146,11 @@ fn unused(c: &mut Check<'_>) {
     let groups = &c.draft.nodes;
     let mut used = BTreeSet::new();
     for port in groups.all.iter().flat_map(|group| &group.ports.all) {
-        match &port.network {
-            Some(name) if c.draft.networks.all.contains_key(&name.value) => used.insert(&name.value),
-            _ => return,
-        };
+        if !port.networks.whole || !port.networks.all.iter().all(|name| c.draft.networks.all.contains_key(&name.value))
+        {
+            return;
+        }
+        used.extend(port.networks.all.iter().map(|name| &name.value));
     }
     if !groups.whole || groups.all.iter().any(|group| !group.ports.whole) {
         return;

@@ -23,16 +23,17 @@ pub(super) fn check(c: &mut Check<'_>) {
 }
 
 fn known_network(c: &mut Check<'_>, port: &PortDraft) {
-    let Some(network) = &port.network else { return };
-    if !c.draft.networks.whole || c.draft.networks.all.contains_key(&network.value) {
-        return;
+    for network in &port.networks.all {
+        if !c.draft.networks.whole || c.draft.networks.all.contains_key(&network.value) {
+            continue;
+        }
+        let help = c.suggest(network.value.as_str(), names(&c.draft.networks.all), "the networks are");
+        c.faults.push(
+            Fault::new(Code::UnknownNetwork, network.span, format!("there is no network `{}`", network.value))
+                .label("unknown network")
+                .help(help),
+        );
     }
-    let help = c.suggest(network.value.as_str(), names(&c.draft.networks.all), "the networks are");
-    c.faults.push(
-        Fault::new(Code::UnknownNetwork, network.span, format!("there is no network `{}`", network.value))
-            .label("unknown network")
-            .help(help),
-    );
 }
 
 fn guid_of_one_host(c: &mut Check<'_>, group: &GroupDraft, port: &PortDraft) {
@@ -103,14 +104,11 @@ fn interfaces(c: &mut Check<'_>, group: &GroupDraft) {
 }
 
 fn networks(c: &mut Check<'_>, group: &GroupDraft) {
-    let all = group.ports.all.iter().filter_map(|port| {
-        let network = port.network.as_ref()?;
-        Some((network.value.as_str(), network.span))
-    });
-    twice(c, all, Code::DuplicateNetwork, |name| {
+    let networks = group.ports.all.iter().flat_map(|port| &port.networks.all);
+    twice(c, networks.map(|network| (network.value.as_str(), network.span)), Code::DuplicateNetwork, |name| {
         (
-            format!("two ports of a node can't both be in network `{name}`: they would have one address"),
-            "each port, and so each rail, has a network of its own",
+            format!("a node can't be in network `{name}` twice: both would have one address"),
+            "each port, and so each rail, has networks of its own",
         )
     });
 }

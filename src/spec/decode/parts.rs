@@ -3,15 +3,19 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use toml::de::DeValue;
+
 use super::fields::Fields;
 use super::words;
 use super::{Decoder, Value, leaf, place, values};
-use crate::name::{HostName, ModuleName, NameError};
-use crate::spec::draft::{Entry, FabricDraft, GroupDraft, HostDraft, ManagerDraft, NetworkDraft, PortDraft, Read};
+use crate::name::{HostName, Label, ModuleName, NameError};
+use crate::spec::draft::{
+    Entry, FabricDraft, GroupDraft, HostDraft, ManagerDraft, NetworkDraft, PartitionDraft, PortDraft, Read, Rows,
+};
 use crate::spec::fault::{Code, Fault, Located, Span};
 use crate::spec::keys;
 use crate::spec::model::{
-    ConfigChoice, DeviceSelector, FabricMtu, ModeChoice, ModuleOption, MtuChoice, Numbering, Topology,
+    ConfigChoice, DeviceSelector, FabricMtu, Layer, Members, ModeChoice, ModuleOption, MtuChoice, Numbering, Topology,
 };
 
 pub(super) fn fabric<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> FabricDraft {
@@ -23,6 +27,19 @@ pub(super) fn fabric<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span)
         mtu: fields.or(d, "mtu", FabricMtu::default(), values::fabric_mtu),
         mtu_given: fields.get("mtu").is_some(),
         manager: fields.get("subnet-manager").map(|v| manager(d, v)),
+        partitions: fields.named(d, "partitions", &keys::PARTITION, partition),
+    }
+}
+
+fn partition<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> PartitionDraft {
+    let lists = ["full", "limited"].map(|key| fields.get(key).is_some());
+    // A partition that says nothing of its members is one of all hosts.
+    let full = if lists == [false, false] { Members::All } else { Members::None };
+    PartitionDraft {
+        at,
+        pkey: fields.required(d, "pkey", values::pkey),
+        full: fields.or(d, "full", full, values::members),
+        limited: fields.or(d, "limited", Members::None, values::members),
     }
 }
 
@@ -42,9 +59,36 @@ pub(super) fn network<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span
     NetworkDraft {
         at,
         fabric: fields.required(d, "fabric", leaf::name),
+        on: layer(d, fields, at),
         cidr: fields.required(d, "cidr", values::cidr),
         mode: fields.or(d, "mode", ModeChoice::Auto, |d, v| leaf::word(d, v, words::MODES)),
         mtu: fields.or(d, "mtu", MtuChoice::Max, values::mtu),
+    }
+}
+
+/// `partition` or `vlan`, not both.
+fn layer<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> Read<Layer> {
+    let partition = fields.optional(d, "partition", |d, v| leaf::name(d, v).map(Layer::Partition));
+    let vlan = fields.optional(d, "vlan", |d, v| {
+        let number = leaf::integer(d, v, 1..=4094)?;
+        u16::try_from(number).ok().map(Layer::Vlan)
+    });
+    match [fields.get("partition"), fields.get("vlan")] {
+        [None, None] => Some(Located { value: Layer::Port, span: at }),
+        [Some(partition), Some(vlan)] => {
+            d.faults.push(
+                Fault::new(
+                    Code::VlanOnInfiniband,
+                    place(vlan),
+                    "a network is on a partition or on a VLAN, not on both",
+                )
+                .label("and a VLAN")
+                .also(place(partition), "a partition")
+                .help("partitions are InfiniBand's, VLANs are Ethernet's: keep the one of this network's fabric"),
+            );
+            None
+        }
+        _ => partition.or(vlan),
     }
 }
 
@@ -67,8 +111,29 @@ fn port<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> PortDraft
             u8::try_from(number).ok()
         }),
         interface: fields.optional(d, "interface", values::interface),
-        network: fields.required(d, "network", leaf::name),
+        networks: networks(d, fields),
     }
+}
+
+/// A name or an array of names, of at least one.
+fn networks<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>) -> Rows<Located<Label>> {
+    let one_or_more = |d: &mut Decoder<'t>, value: &Value<'t>| {
+        let DeValue::Array(items) = value.get_ref() else {
+            let all: Vec<_> =
+                leaf::name(d, value).map(|name| Located { value: name, span: place(value) }).into_iter().collect();
+            return Some(Rows { whole: !all.is_empty(), all });
+        };
+        if items.is_empty() {
+            d.faults.push(
+                Fault::new(Code::MissingKey, place(value), "this port is in no network").label("empty").help(
+                    "name one network or several: `network = \"compute\"`, `network = [\"compute\", \"storage\"]`",
+                ),
+            );
+        }
+        let all = leaf::names(d, value)?;
+        Some(Rows { whole: !all.is_empty() && all.len() == items.len(), all })
+    };
+    fields.required(d, "network", one_or_more).map(|read| read.value).unwrap_or_default()
 }
 
 /// One of `device`, `pci` and `guid`, or none where the hosts can name the port's GUID by its interface.

@@ -11,9 +11,9 @@ use super::{Decoder, Value, place};
 use super::{reserved, words};
 use crate::hostlist::{HostList, NameListFault};
 use crate::name::IfName;
-use crate::rdma::{Guid, Speed};
+use crate::rdma::{Guid, PKey, Speed};
 use crate::spec::fault::{Code, Fault, Span};
-use crate::spec::model::{FabricMtu, MinBandwidth, ModuleOption, MtuChoice, PciAddress};
+use crate::spec::model::{FabricMtu, Members, MinBandwidth, ModuleOption, MtuChoice, PciAddress};
 use crate::spec::quantity::{self, QuantityError};
 
 pub(super) fn host_list(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<HostList> {
@@ -37,6 +37,33 @@ pub(super) fn host_list(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<HostLi
             .help(host_list_help(kind, text.get(e.at..e.at + e.len).unwrap_or_default())),
     };
     d.faults.push(fault);
+    None
+}
+
+/// A host list, or `all`. A host whose name is `all` can't be named here, and no site has one.
+pub(super) fn members(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<Members> {
+    if matches!(value.get_ref(), DeValue::String(text) if text == "all") {
+        return Some(Members::All);
+    }
+    host_list(d, value).map(Members::Hosts)
+}
+
+/// A partition's key, in either form.
+pub(super) fn pkey(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<PKey> {
+    let number = leaf::integer(d, value, 0..=0xffff)?;
+    let key = u16::try_from(number).ok().and_then(PKey::new);
+    let (message, help) = match key {
+        Some(key) if !key.is_default() => return Some(key),
+        Some(_) => (
+            format!("{number:#06x} is the key of the default partition, which every port is in"),
+            "a network without `partition` is on it; other partitions have keys from 0x0001 to 0x7ffe",
+        ),
+        None => (
+            format!("{number:#06x} is no partition's key: without the bit of full membership it is 0"),
+            "partitions have keys from 0x0001 to 0x7ffe",
+        ),
+    };
+    d.faults.push(Fault::new(Code::BadPkey, place(value), message).label("not a partition's key").help(help));
     None
 }
 

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::process::Command;
 
+use selvedge::tag::Tag;
+
 use crate::Consumer;
 use crate::tree::{Link, Tree};
 
@@ -56,7 +58,11 @@ fn judge(tree: &Tree) -> Result<(), String> {
 
 /// What was understood is what the live objects say.
 fn is_meant(name: &str, link: &Link, read: &BTreeMap<String, String>) -> Result<(), String> {
-    let kind = if link.infiniband { "infiniband" } else { "ethernet" };
+    let (kind, of_mtu) = match (link.infiniband, &link.on) {
+        (true, _) => ("infiniband", "infiniband"),
+        (false, None) => ("ethernet", "ethernet"),
+        (false, Some(_)) => ("vlan", "ethernet"),
+    };
     let value = |key: &str| read.get(key).cloned();
     let is_address = |key: &str| key.starts_with("ipv4 address") || key.starts_with("ipv6 address");
     let addresses: Vec<&String> = read.iter().filter(|(key, _)| is_address(key)).map(|(_, value)| value).collect();
@@ -66,8 +72,15 @@ fn is_meant(name: &str, link: &Link, read: &BTreeMap<String, String>) -> Result<
         ("connection autoconnect", None),
         ("infiniband transport-mode", link.mode.clone()),
     ];
-    let mtu = format!("{kind} mtu");
+    let [mtu, parent] = [format!("{of_mtu} mtu"), format!("{kind} parent")];
+    let (key, number) = match link.on.as_ref().map(|(_, tag)| *tag) {
+        Some(Tag::Vlan(number)) => ("vlan id", Some(number.to_string())),
+        Some(Tag::Pkey(pkey)) => ("infiniband p-key", Some(pkey.full().to_string())),
+        None => ("infiniband p-key", None),
+    };
     expected.push((&mtu, Some(link.mtu.to_string())));
+    expected.push((&parent, link.on.as_ref().map(|(parent, _)| parent.clone())));
+    expected.push((key, number));
     if let Some((key, wanted)) = expected.iter().find(|(key, wanted)| value(key) != *wanted) {
         return Err(format!("{name}: {key} is {:?}, meant was {wanted:?}", value(key)));
     }

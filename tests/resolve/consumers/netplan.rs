@@ -27,7 +27,7 @@ fn judge(tree: &Tree) -> Result<(), String> {
     if !ok || !said.trim().is_empty() {
         return Err(format!("netplan: {said}"));
     }
-    for (name, link) in tree.links() {
+    for (name, link) in tree.own_links() {
         let file = path.join(format!("run/systemd/network/10-netplan-{name}.network"));
         let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         let (made, meant) = (entries(&text), meant(name, link));
@@ -62,7 +62,9 @@ fn meant(name: &str, link: &Link) -> BTreeMap<String, Vec<String>> {
         one("[Network] IPv6AcceptRA", "no"),
         one("[Network] ConfigureWithoutCarrier", "yes"),
     ]);
-    meant.insert("[Network] Address".to_owned(), link.addresses.clone());
+    if !link.addresses.is_empty() {
+        meant.insert("[Network] Address".to_owned(), link.addresses.clone());
+    }
     // networkd ignores this section: the udev rule sets the mode.
     meant.extend(link.mode.as_ref().map(|mode| one("[IPoIB] Mode", mode)));
     meant

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use selvedge::plan::Desired;
 use selvedge::state::{Object, State};
+use selvedge::tag::Tag;
 use tempfile::TempDir;
 
 use crate::case::Case;
@@ -25,6 +26,8 @@ pub(crate) struct Link {
     pub(crate) mtu: u32,
     pub(crate) addresses: Vec<String>,
     pub(crate) infiniband: bool,
+    /// Of a child.
+    pub(crate) on: Option<(String, Tag)>,
 }
 
 impl Tree {
@@ -52,6 +55,9 @@ impl Tree {
                 (Object::LinkMtu { link }, State::Mtu { bytes }) => {
                     tree.links.entry(link.to_string()).or_default().mtu = *bytes;
                 }
+                (Object::Child { link, parent, tag }, _) => {
+                    tree.links.entry(link.to_string()).or_default().on = Some((parent.to_string(), *tag));
+                }
                 (Object::Address { link, address }, _) => {
                     tree.links.entry(link.to_string()).or_default().addresses.push(address.to_string());
                 }
@@ -63,6 +69,11 @@ impl Tree {
 
     pub(crate) fn links(&self) -> &BTreeMap<String, Link> {
         &self.links
+    }
+
+    /// Those that ports have themselves.
+    pub(crate) fn own_links(&self) -> impl Iterator<Item = (&String, &Link)> {
+        self.links.iter().filter(|(_, link)| link.on.is_none())
     }
 
     pub(crate) fn has(&self, folder: &str) -> bool {
@@ -84,6 +95,15 @@ impl Tree {
             *content = content.replace(text, other);
         }
         if found { Ok(edited) } else { Err(format!("no file has `{text}`")) }
+    }
+
+    /// With each file of `folder` as `edit` makes it of path and text.
+    pub(crate) fn each(&self, folder: &str, edit: impl Fn(&str, &str) -> String) -> Self {
+        let mut edited = self.clone();
+        for (path, (content, _)) in edited.files.iter_mut().filter(|(path, _)| path.starts_with(folder)) {
+            *content = edit(path, content);
+        }
+        edited
     }
 
     /// Writes all files below a new root.

@@ -88,7 +88,7 @@ fn rules(tree: &Tree) -> Vec<Rule> {
             globs.push(glob);
         }
     }
-    let links = tree.links().iter().filter(|(_, link)| link.infiniband);
+    let links = tree.own_links().filter(|(_, link)| link.infiniband);
     let named = text.contains("NAME=");
     globs
         .into_iter()

@@ -1,13 +1,14 @@
 //! A link as the kernel describes it, reduced to what selvedge looks at.
 
 use netlink_packet_route::link::{
-    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoData, InfoIpoib, IpoibMode as WireMode, LinkAttribute, LinkFlags,
-    LinkInfo, LinkLayerType, LinkMessage,
+    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoData, InfoIpoib, InfoVlan, IpoibMode as WireMode, LinkAttribute,
+    LinkFlags, LinkInfo, LinkLayerType, LinkMessage,
 };
 
 use crate::name::IfName;
-use crate::rdma::{Guid, IpoibMode};
+use crate::rdma::{Guid, IpoibMode, PKey};
 use crate::state::AddressGeneration;
+use crate::tag::Tag;
 
 /// Length of an IPoIB hardware address: flags and QPN 4, subnet prefix 8, port GUID 8 (RFC 4391).
 const IPOIB_ADDRESS_BYTES: usize = 20;
@@ -34,6 +35,8 @@ pub(crate) struct Link {
     pub(crate) parent: Option<u32>,
     /// The number of the bond or bridge that it is a port of.
     pub(crate) controller: Option<u32>,
+    /// The partition or VLAN that the kernel says it is on; a port's own interface is on the default partition.
+    pub(crate) tag: Option<Tag>,
     /// The IPoIB mode, if the kernel said it.
     pub(crate) mode: Option<IpoibMode>,
     /// How the kernel makes its IPv6 link-local address; none where the link has no IPv6.
@@ -57,6 +60,7 @@ impl Link {
             hardware_address: Vec::new(),
             parent: None,
             controller: None,
+            tag: None,
             mode: None,
             link_local: None,
         };
@@ -67,7 +71,10 @@ impl Link {
                 LinkAttribute::Link(index) if *index != 0 && *index != header.index => link.parent = Some(*index),
                 LinkAttribute::Controller(index) if *index != 0 => link.controller = Some(*index),
                 LinkAttribute::AfSpecUnspec(families) => link.link_local = families.iter().find_map(link_local),
-                LinkAttribute::LinkInfo(infos) => link.mode = infos.iter().find_map(mode),
+                LinkAttribute::LinkInfo(infos) => {
+                    link.mode = infos.iter().find_map(mode);
+                    link.tag = infos.iter().find_map(tag);
+                }
                 _ => {}
             }
         }
@@ -112,6 +119,21 @@ fn link_local(family: &AfSpecUnspec) -> Option<AddressGeneration> {
         AfSpecInet6::AddrGenMode(In6AddrGenMode::Random) => Some(AddressGeneration::Random),
         _ => None,
     })
+}
+
+fn tag(info: &LinkInfo) -> Option<Tag> {
+    let LinkInfo::Data(data) = info else { return None };
+    match data {
+        InfoData::Ipoib(data) => data.iter().find_map(|item| match item {
+            InfoIpoib::Pkey(key) => PKey::new(*key).map(Tag::Pkey),
+            _ => None,
+        }),
+        InfoData::Vlan(data) => data.iter().find_map(|item| match item {
+            InfoVlan::Id(number) => Some(Tag::Vlan(*number)),
+            _ => None,
+        }),
+        _ => None,
+    }
 }
 
 fn mode(info: &LinkInfo) -> Option<IpoibMode> {

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressScope};
 use netlink_packet_route::link::{
-    InfoData, InfoIpoib, InfoKind, IpoibMode as WireMode, LinkAttribute, LinkExtentMask, LinkFlags, LinkInfo,
+    InfoData, InfoIpoib, InfoKind, InfoVlan, IpoibMode as WireMode, LinkAttribute, LinkExtentMask, LinkFlags, LinkInfo,
     LinkMessage,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
@@ -18,12 +18,19 @@ use crate::machine::MachineError;
 use crate::name::IfName;
 use crate::rdma::IpoibMode;
 use crate::state::{AddressGeneration, Object, State};
+use crate::tag::Tag;
 
 impl Netlink {
     /// Makes `object` be `after`.
     pub(crate) fn perform(&self, object: &Object, after: &State) -> Result<(), MachineError> {
         match (object, after) {
             (Object::Interface { guid }, State::Named { name }) => self.name_interface(*guid, name),
+            (Object::Child { link, parent, tag }, State::Present) => {
+                self.add_child(link, parent, *tag).map_err(|error| refused(object, after, error))
+            }
+            (Object::Child { link, .. }, State::Absent) => {
+                self.remove_child(link).map_err(|error| refused(object, after, error))
+            }
             (Object::LinkMode { link }, State::Mode { mode }) => self.set_mode(link, *mode),
             (Object::LinkMtu { .. }, State::Mtu { bytes }) => {
                 self.set_link(object, after, |message| message.attributes.push(LinkAttribute::Mtu(*bytes)))
@@ -39,6 +46,38 @@ impl Netlink {
             (Object::Route { link, route }, State::Present) => self.add_route(object, link, route),
             _ => Err(MachineError::Impossible { object: object.clone(), state: after.to_string() }),
         }
+    }
+
+    /// One that is there already is judged by whoever reads it back.
+    fn add_child(&self, name: &IfName, parent: &IfName, tag: Tag) -> io::Result<()> {
+        let (kind, data) = match tag {
+            Tag::Pkey(pkey) => (InfoKind::Ipoib, InfoData::Ipoib(vec![InfoIpoib::Pkey(pkey.full())])),
+            Tag::Vlan(number) => (InfoKind::Vlan, InfoData::Vlan(vec![InfoVlan::Id(number)])),
+        };
+        let mut message = LinkMessage::default();
+        message.attributes = vec![
+            LinkAttribute::IfName(name.to_string()),
+            LinkAttribute::Link(self.link(parent)?.index),
+            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(kind), LinkInfo::Data(data)]),
+        ];
+        match self.ask(RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL) {
+            Err(error) if errno_of(&error) == Some(Errno::EEXIST) => Ok(()),
+            other => other,
+        }
+    }
+
+    fn remove_child(&self, name: &IfName) -> io::Result<()> {
+        let gone = |result: io::Result<()>| match result {
+            Err(error) if errno_of(&error) == Some(Errno::ENODEV) => Ok(()),
+            other => other,
+        };
+        let link = match self.link(name) {
+            Ok(link) => link,
+            Err(error) => return gone(Err(error)),
+        };
+        let mut message = LinkMessage::default();
+        message.header.index = link.index;
+        gone(self.ask(RouteNetlinkMessage::DelLink(message), 0))
     }
 
     fn set_link(

@@ -6,6 +6,7 @@ use super::{Address, Link};
 use crate::name::IfName;
 use crate::rdma::Guid;
 use crate::state::{Object, Route, State};
+use crate::tag::Tag;
 
 /// The states of what netlink answers for in `scope`, and of all attributes,
 /// addresses and routes of each link that is named there.
@@ -22,6 +23,8 @@ pub(super) fn states(
     for object in scope {
         if let Object::Interface { guid } = object {
             states.insert(object.clone(), interface(*guid, links));
+        } else if let Object::Child { link, parent, tag } = object {
+            states.insert(object.clone(), child(link, parent, *tag, links));
         } else if object.link().is_some() {
             // Whatever the links below do not have is not there.
             states.insert(object.clone(), State::Absent);
@@ -47,6 +50,18 @@ pub(super) fn states(
 fn interface(guid: Guid, links: &[Link]) -> State {
     let own = links.iter().find(|link| link.port_guid() == Some(guid));
     own.map_or(State::Absent, |link| State::Named { name: link.name.clone() })
+}
+
+/// Whether a link is the child that it should be. Another one of that name is nobody's to remove.
+fn child(name: &IfName, parent: &IfName, tag: Tag, links: &[Link]) -> State {
+    let Some(link) = links.iter().find(|link| link.name == *name) else { return State::Absent };
+    let on = links.iter().find(|other| Some(other.index) == link.parent);
+    if link.tag == Some(tag) && on.is_some_and(|on| on.name == *parent) {
+        return State::Present;
+    }
+    let what = link.tag.map_or("of another kind".to_owned(), |tag| tag.to_string());
+    let place = on.map_or(String::new(), |on| format!(" on {}", on.name));
+    State::Unknown { why: format!("there is another interface of this name, {what}{place}") }
 }
 
 fn attributes(link: &Link) -> Vec<(Object, State)> {
