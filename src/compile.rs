@@ -83,6 +83,14 @@ pub fn compile(spec: &Spec, host: &HostName) -> Result<Intent, CompileError> {
     })
 }
 
+/// The name that the spec has for `host`: its own, or the first label of a fully qualified one.
+///
+/// # Errors
+/// When no group has it, with the nearest names.
+pub fn name_in(spec: &Spec, host: &HostName) -> Result<HostName, CompileError> {
+    locate(spec, host).map(|(host, _)| host).ok_or_else(|| unknown(spec, host))
+}
+
 /// The host's name in the spec, and its group.
 fn locate<'a>(spec: &'a Spec, host: &HostName) -> Option<(HostName, &'a NodeGroup)> {
     let find =
@@ -188,7 +196,7 @@ fn link(name: &Label, network: &Network, tag: Option<Sourced<Tag>>, address: Add
 }
 
 /// The partition or VLAN that a network is on.
-fn tag(fabric: &Fabric, name: &Label, network: &Network) -> Result<Option<Sourced<Tag>>, CompileError> {
+pub(crate) fn tag(fabric: &Fabric, name: &Label, network: &Network) -> Result<Option<Sourced<Tag>>, CompileError> {
     match &network.on {
         Layer::Port => Ok(None),
         Layer::Vlan(number) => {
@@ -240,7 +248,7 @@ fn selector(spec: &Spec, host: &HostName, port: &Port) -> Option<Sourced<DeviceS
 }
 
 /// The address that `[hosts.NAME]` gives the host in a network.
-fn own_address(spec: &Spec, host: &HostName, name: &Label, network: &Network) -> Option<Sourced<IpNet>> {
+pub(crate) fn own_address(spec: &Spec, host: &HostName, name: &Label, network: &Network) -> Option<Sourced<IpNet>> {
     let address = *spec.hosts.get(host)?.addresses.get(name)?;
     let value = IpNet::new(address, network.cidr.prefix_len()).ok()?;
     let key = format!("addresses.{name}");

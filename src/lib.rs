@@ -3,11 +3,14 @@
 pub mod addressing;
 pub mod apply;
 pub mod cli;
+pub mod columns;
 pub mod compile;
 pub mod count;
 pub mod exit;
 pub mod facts;
 pub mod hostlist;
+pub mod hosts;
+pub mod init;
 pub mod intent;
 pub mod machine;
 pub mod name;

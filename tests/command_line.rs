@@ -137,6 +137,18 @@ fn what_init_and_render_are_given_by_mistake_is_told() {
 }
 
 #[test]
+fn facts_are_taken_from_standard_input_too() {
+    let facts = File::open("tests/cases/quickstart-node01/facts.json").unwrap();
+    let words = ["render", "examples/quickstart.toml", "--node", "node01", "--facts"];
+    let given = selvedge(&[&words[..], &["-"]].concat()).stdin(facts).output().unwrap();
+    ends(&given, 0, "");
+    let named = run(&[&words[..], &["tests/cases/quickstart-node01/facts.json"]].concat());
+    assert_eq!(given.stdout, named.stdout);
+    ends(&run(&["show", "-", "--node", "node01", "--facts", "-"]), 1, "cannot both be standard input");
+    ends(&run(&[&words[..], &["-"]].concat()), 1, "<stdin> is not what `selvedge facts` prints of one host");
+}
+
+#[test]
 fn a_reader_that_has_seen_enough_is_no_fault() {
     for arguments in [&["--help"][..], &["completions", "bash"], &["man"], &["schema"], &["init"]] {
         let (reader, writer) = std::io::pipe().unwrap();

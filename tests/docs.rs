@@ -74,6 +74,19 @@ fn the_readme_has_the_quickstart_word_for_word() {
     assert!(read("README.md").contains(&block), "copy examples/quickstart.toml into README.md");
 }
 
+/// What a comment of the example calls a key or table of another place is one.
+#[test]
+fn the_quickstart_promises_what_there_is() {
+    let quickstart = read("examples/quickstart.toml");
+    let exceptions = quickstart.lines().find_map(|line| line.strip_suffix(" in [hosts.NAME]")).unwrap();
+    let key = exceptions.rsplit(' ').next().unwrap();
+    assert!(keys::HOST_EXCEPTION.key(key).is_some(), "[hosts.NAME] has no {key}");
+    let tables = keys::FABRIC.keys.iter().filter(|key| matches!(key.shape, Shape::One(_)));
+    let tables: Vec<&str> = tables.map(|key| key.name).collect();
+    let promised = quickstart.contains("with a table of its own");
+    assert_eq!(promised, tables.contains(&"fat-tree"), "[fabrics.NAME] has the tables {tables:?}");
+}
+
 #[test]
 fn each_command_in_the_pages_is_one() {
     let mut seen = BTreeSet::new();

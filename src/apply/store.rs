@@ -11,6 +11,7 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use thiserror::Error;
 
@@ -95,6 +96,13 @@ impl Last {
     #[must_use]
     pub fn number(&self) -> Option<u64> {
         number(&self.path)
+    }
+
+    /// When its journal was last written: at the end of the apply or its confirmation. Seconds since the epoch.
+    #[must_use]
+    pub fn written_at(&self) -> Option<u64> {
+        let written = fs::metadata(&self.path).and_then(|metadata| metadata.modified()).ok()?;
+        Some(written.duration_since(UNIX_EPOCH).ok()?.as_secs())
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use super::args::{self, Apply, Elsewhere, OnNode, Reach, Recover};
-use super::host::{Target, connect, load, read_spec};
+use super::host::{Target, connect, in_the_spec, load, read_spec};
 use super::text::{self, Tense};
 use super::{Outcome, Stop, exit, print, tell, write_out};
 use crate::apply::Rollback;
@@ -103,22 +103,26 @@ pub(super) fn confirm(args: &Elsewhere) -> Outcome {
 }
 
 pub(super) fn roll_back(args: &args::Rollback) -> Outcome {
-    let saved = match args.on.reach.target() {
+    let (which, saved) = match args.on.reach.target() {
         Target::Here => match Session::live().roll_back(args.allow_cut)? {
-            rollback @ Rollback::Failed { .. } => {
+            (_, rollback @ Rollback::Failed { .. }) => {
                 return Err(Stop { message: rollback.to_string(), code: exit::TORN });
             }
-            rollback => rollback.saved().to_vec(),
+            (which, rollback) => (which, rollback.saved().to_vec()),
         },
         Target::There(host) => {
             let (remote, reply) = ask(&args.on, &host, Request::RollBack { allow_cut: args.allow_cut })?;
             match reply {
-                Reply::RolledBack { saved } => saved,
+                Reply::RolledBack { which, saved } => (which, saved),
                 _ => return Err(remote.out_of_turn().into()),
             }
         }
     };
-    say("rolled back: the node is as it was before the last apply")?;
+    let which = which.map_or_else(
+        || "the last apply".to_owned(),
+        |which| format!("apply {} of {}", which.number, text::date(which.at)),
+    );
+    say(&format!("rolled back {which}: the node is as it was before it"))?;
     for saved in saved {
         say(&format!("  note: {saved}"))?;
     }
@@ -163,9 +167,10 @@ fn place(args: &OnNode) -> Result<Place, Stop> {
     })
 }
 
-/// The spec is checked here first: its faults need no node.
+/// The spec is checked here first: its faults, and a host that it does not have, need no node.
 fn reach(text: &SpecText, host: &HostName, reach: &Reach) -> Result<Remote, Stop> {
     let spec = load(text)?;
+    in_the_spec(&spec, host)?;
     Ok(connect(host, Some(&spec), &reach.by.ssh())?)
 }
 

@@ -21,12 +21,18 @@ const EXIT_CODES: &str = "Exit codes: 0 in sync or done; 1 could not be done; 2 
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Write a commented starter spec
+    /// Write a commented starter spec, on request filled from what hosts have
     Init(Init),
     /// Check a spec and report every fault at once
     Check(Check),
-    /// Print what this host has, as JSON for use elsewhere
-    Facts(Reach),
+    /// Print what this host has, or other hosts by SSH, as JSON for use elsewhere
+    Facts(Facts),
+    /// Print a line for /etc/hosts for each interface of the cluster
+    ///
+    /// Each is called HOST-INTERFACE, such as node17-ib0, or HOST-NETWORK where the spec does not pin the interface's
+    /// name. Of a host with a domain the first label gets the ending: gpu017-ib0.site2.example. A dot in the name of an
+    /// interface becomes `-`.
+    Hosts(Hosts),
     /// Show the state that the spec asks of a node
     Show(Offline),
     /// Print or write the files that apply would write
@@ -107,6 +113,24 @@ pub(crate) struct Reach {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Facts {
+    /// The hosts, such as node01,gpu[01-16], asked by SSH; this host without any
+    #[arg(value_name = "HOSTS")]
+    pub(crate) hosts: Vec<HostList>,
+    /// The same, as other commands take them
+    #[arg(long, value_name = "HOSTS")]
+    pub(crate) node: Vec<HostList>,
+    /// A spec that says how hosts are reached by ssh, when their names are not enough; without HOSTS, all of its hosts
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) spec: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) by: BySsh,
+    /// How to print it; JSON is one object for one host, and facts or an error by host for several
+    #[arg(long, value_enum, default_value_t = Format::Json)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Elsewhere {
     #[command(flatten)]
     pub(crate) reach: Reach,
@@ -127,9 +151,23 @@ pub(crate) struct Rollback {
 
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// Where to write it; standard output without it. An existing file is never overwritten
+    /// Where to write it; standard output without it
     #[arg(value_name = "FILE")]
     pub(crate) path: Option<PathBuf>,
+    /// Replace FILE if it exists
+    #[arg(long, requires = "path")]
+    pub(crate) force: bool,
+    /// Fill it from the HCAs of this host
+    #[arg(long, conflicts_with_all = ["node", "from_facts"])]
+    pub(crate) from_host: bool,
+    /// Fill it from those of these hosts, such as node01,gpu[01-16], asked by SSH
+    #[arg(long, value_name = "HOSTS", conflicts_with = "from_facts")]
+    pub(crate) node: Vec<HostList>,
+    /// Fill it from what `selvedge facts` printed of one host or of many; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from_facts: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) by: BySsh,
 }
 
 #[derive(Debug, Args)]
@@ -141,12 +179,34 @@ pub(crate) struct Check {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Hosts {
+    #[command(flatten)]
+    pub(crate) spec: Spec,
+    /// Only these hosts, such as node01,gpu[01-16]; all of the spec without it
+    #[arg(long, value_name = "NAMES")]
+    pub(crate) node: Vec<HostList>,
+    /// How to print them
+    #[arg(long, value_enum, default_value_t = HostsFormat::Hosts)]
+    pub(crate) format: HostsFormat,
+}
+
+/// How the names of interfaces are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HostsFormat {
+    /// Lines of /etc/hosts
+    Hosts,
+    /// A table with host, network and interface
+    Text,
+    Json,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Offline {
     #[command(flatten)]
     pub(crate) spec: Spec,
     #[command(flatten)]
     pub(crate) reach: Reach,
-    /// The node's facts, as `selvedge facts` printed them, instead of asking the node
+    /// The node's facts, as `selvedge facts` printed them, instead of asking the node; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) facts: Option<PathBuf>,
     #[command(flatten)]
@@ -312,8 +372,12 @@ pub(crate) enum SchemaOf {
     Render,
     /// What `verify` reports
     Report,
-    /// What `facts` prints
+    /// What `facts` prints of one host
     Facts,
+    /// What `facts` prints of several hosts
+    FactsByHost,
+    /// What `hosts` reports
+    Hosts,
     /// What `sm status` reports
     SmStatus,
 }

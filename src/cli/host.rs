@@ -1,11 +1,13 @@
 //! Which machine a command is for: this one, an image, or another by SSH.
 
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
 
 use super::args::{BySsh, Reach};
 use super::{Outcome, Stop, exit, look};
-use crate::compile::CompileError;
+use crate::compile::{CompileError, name_in};
+use crate::hostlist::HostList;
 use crate::name::HostName;
 use crate::node::remote::{CallError, Remote, Ssh};
 use crate::node::{Session, SessionError, SpecText, serve};
@@ -37,14 +39,19 @@ pub(super) enum Target {
     There(HostName),
 }
 
+/// The machine that a name means; this host without one.
+pub(super) fn target(node: Option<&HostName>) -> Target {
+    match node {
+        None => Target::Here,
+        Some(node) if this(GIVE_NODE).is_ok_and(|this| is_this(node, &this)) => Target::Here,
+        Some(node) => Target::There(node.clone()),
+    }
+}
+
 impl Reach {
     /// The node that is meant.
     pub(super) fn target(&self) -> Target {
-        match &self.node {
-            None => Target::Here,
-            Some(node) if this(GIVE_NODE).is_ok_and(|this| is_this(node, &this)) => Target::Here,
-            Some(node) => Target::There(node.clone()),
-        }
+        target(self.node.as_ref())
     }
 
     /// The node's name in a spec. This host's own is asked for only when none is given.
@@ -65,6 +72,11 @@ pub(super) fn not_in_the_spec(error: SessionError, otherwise: &str) -> Stop {
     if unknown { stop.with(otherwise) } else { stop }
 }
 
+/// The name that the spec has for a host. Asked before the host is: a name that is mistyped needs no connection.
+pub(super) fn in_the_spec(spec: &Spec, host: &HostName) -> Result<HostName, Stop> {
+    name_in(spec, host).map_err(|error| SessionError::from(error).into())
+}
+
 impl BySsh {
     pub(super) fn ssh(&self) -> Ssh {
         Ssh { config: self.ssh_config.clone(), sudo: self.sudo, program: self.program.clone() }
@@ -77,18 +89,31 @@ pub(super) fn connect(host: &HostName, spec: Option<&Spec>, ssh: &Ssh) -> Result
     Remote::over_ssh(host, address.unwrap_or(host), ssh)
 }
 
+/// The hosts of some lists, each once. They are counted before any is expanded; `what` has them, and `way` is what to
+/// do where they are more than `most`.
+pub(super) fn expand(lists: &[&HostList], most: usize, what: &str, way: &str) -> Result<Vec<HostName>, Stop> {
+    let count = lists.iter().fold(0, |count: usize, list| count.saturating_add(list.count()));
+    if count > most {
+        return Err(Stop::failed(format!("{what} {count} hosts; {way}")));
+    }
+    let mut seen = HashSet::with_capacity(count);
+    Ok(lists.iter().flat_map(|list| list.iter()).filter(|host| seen.insert(host.clone())).collect())
+}
+
 /// A spec of a million hosts is far below, bytes.
 const MOST_SPEC_BYTES: u64 = 16 << 20;
-/// The facts of any host are far below, bytes.
-pub(super) const MOST_FACTS_BYTES: u64 = 16 << 20;
+
+/// Whether standard input is meant where a file is asked for.
+pub(super) fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// What `-` is called in messages.
+const STDIN: &str = "<stdin>";
 
 /// Reads a spec's text; `-` is standard input.
 pub(super) fn read_spec(path: &Path) -> Result<SpecText, Stop> {
-    let (name, text) = if path == Path::new("-") {
-        ("<stdin>".to_owned(), read_text(std::io::stdin().lock(), MOST_SPEC_BYTES))
-    } else {
-        (path.display().to_string(), read_file(path, MOST_SPEC_BYTES))
-    };
+    let (name, text) = read_given(path, MOST_SPEC_BYTES);
     match text {
         Ok(text) => Ok(SpecText { name, text }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Stop::failed(format!(
@@ -98,9 +123,13 @@ pub(super) fn read_spec(path: &Path) -> Result<SpecText, Stop> {
     }
 }
 
-/// A file's text, up to `most` bytes: what is larger, or never ends, is not what it was taken for.
-pub(super) fn read_file(path: &Path, most: u64) -> std::io::Result<String> {
-    read_text(std::fs::File::open(path)?, most)
+/// What messages call a file, and its text, up to `most` bytes: what is larger, or never ends, is not what it was taken
+/// for. `-` is standard input.
+pub(super) fn read_given(path: &Path, most: u64) -> (String, std::io::Result<String>) {
+    if is_stdin(path) {
+        return (STDIN.to_owned(), read_text(std::io::stdin().lock(), most));
+    }
+    (path.display().to_string(), std::fs::File::open(path).and_then(|file| read_text(file, most)))
 }
 
 fn read_text(from: impl Read, most: u64) -> std::io::Result<String> {

@@ -1,32 +1,30 @@
-//! Commands that only look or print: check, facts, show, render, init, schema, completions.
+//! Commands that only look or print: check, show, render, schema, completions.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use clap::CommandFactory;
 
-use super::args::{Arguments, Check, Completions, Format, Init, Offline, Reach, Render, Schema, SchemaOf};
-use super::host::{MOST_FACTS_BYTES, Target, connect, is_this, load, read_file, read_spec};
+use super::args::{Arguments, Check, Completions, Format, Offline, Render, Schema, SchemaOf};
+use super::facts;
+use super::host::{is_stdin, is_this, load, read_spec};
 use super::shown::{Rendered, Shown};
 use super::{Outcome, Stop, exit, look, print, tell, write_out};
 use crate::compile::compile;
 use crate::count::counted;
 use crate::facts::Facts;
+use crate::facts::by_host::FactsByHost;
+use crate::hosts::Interface;
 use crate::machine::Machine;
 use crate::machine::real::RealMachine;
 use crate::name::HostName;
-use crate::node::protocol::{Reply, Request};
-use crate::node::{PlanReport, Session};
+use crate::node::PlanReport;
 use crate::plan::Desired;
 use crate::resolve::resolve;
 use crate::sm::report::StatusReport;
 use crate::spec::{FaultRecord, Spec};
 use crate::state::{Change, Object, State};
 use crate::verify::Report;
-
-const DEADLINE: Duration = Duration::from_secs(60);
 
 pub(super) fn check(args: &Check) -> Outcome {
     let text = read_spec(&args.spec.path)?;
@@ -49,25 +47,6 @@ fn summary(spec: &Spec) -> String {
     let hosts: usize = spec.nodes.iter().map(|group| group.hosts.count()).sum();
     let (networks, fabrics) = (counted(spec.networks.len(), "network"), counted(spec.fabrics.len(), "fabric"));
     format!("{}, {networks}, {fabrics}", counted(hosts, "host"))
-}
-
-pub(super) fn facts(args: &Reach) -> Outcome {
-    let facts = facts_of(args, None)?;
-    print(Format::Json, &facts, String::new)?;
-    Ok(exit::OK)
-}
-
-fn facts_of(reach: &Reach, spec: Option<&Spec>) -> Result<Facts, Stop> {
-    match reach.target() {
-        Target::Here => Ok(Session::live().facts()?),
-        Target::There(host) => {
-            let mut remote = connect(&host, spec, &reach.by.ssh())?;
-            match remote.call(Request::Facts {}, DEADLINE, &mut |_| {})? {
-                Reply::Facts(facts) => Ok(facts),
-                _ => Err(remote.out_of_turn().into()),
-            }
-        }
-    }
 }
 
 pub(super) fn show(args: &Offline) -> Outcome {
@@ -107,54 +86,30 @@ fn write_below(folder: &Path, desired: &Desired) -> Result<(), Stop> {
 }
 
 fn desired(args: &Offline) -> Result<(HostName, Desired), Stop> {
+    if args.facts.as_deref().is_some_and(is_stdin) && is_stdin(&args.spec.path) {
+        return Err(Stop::failed("the spec and --facts cannot both be standard input: name a file for one of them"));
+    }
     let spec = load(&read_spec(&args.spec.path)?)?;
     let host = args.reach.name()?;
     let intent = compile(&spec, &host).map_err(|error| args.reach.stop(error.into()))?;
     let facts = match &args.facts {
         Some(path) => {
-            let facts = read_facts(path)?;
-            if let Some(warning) = others_facts(&host, &facts, path) {
+            let (name, facts) = facts::read_one(path)?;
+            if let Some(warning) = others_facts(&host, &facts, &name) {
                 tell(&warning);
             }
             facts
         }
-        None => facts_of(&args.reach, Some(&spec))?,
+        None => facts::of_node(&args.reach, Some(&spec))?,
     };
     let desired = resolve(&intent, &facts).map_err(|error| Stop::failed(error.to_string()))?;
     Ok((intent.host, desired))
 }
 
 /// What to say of facts that are another host's: its GUIDs would be in the files.
-fn others_facts(host: &HostName, facts: &Facts, path: &Path) -> Option<String> {
+fn others_facts(host: &HostName, facts: &Facts, name: &str) -> Option<String> {
     let other = facts.hostname.as_ref().filter(|other| !is_this(host, other))?;
-    Some(format!("warning: {} are the facts of {other}, and what is shown is for {host}", path.display()))
-}
-
-fn read_facts(path: &Path) -> Result<Facts, Stop> {
-    let text = read_file(path, MOST_FACTS_BYTES)
-        .map_err(|error| Stop::failed(format!("cannot read {}: {error}", path.display())))?;
-    serde_json::from_str(&text)
-        .map_err(|error| Stop::failed(format!("{} is not what `selvedge facts` prints: {error}", path.display())))
-}
-
-pub(super) fn init(args: &Init) -> Outcome {
-    let Some(path) = &args.path else {
-        write_out(crate::spec::STARTER.as_bytes())?;
-        return Ok(exit::OK);
-    };
-    let file = OpenOptions::new().write(true).create_new(true).open(path);
-    let written = file.and_then(|mut file| file.write_all(crate::spec::STARTER.as_bytes()));
-    written.map_err(|error| {
-        Stop::failed(if error.kind() == std::io::ErrorKind::AlreadyExists {
-            format!("{} exists, and is never overwritten: name another file", path.display())
-        } else {
-            format!("cannot write {}: {error}", path.display())
-        })
-    })?;
-    let (name, done) = (path.display(), format!("{} is written", path.display()));
-    let line = format!("{name}: written; change it to your cluster, then `selvedge check {name}`\n");
-    write_out(line.as_bytes()).map_err(|stop| stop.after(&done))?;
-    Ok(exit::OK)
+    Some(format!("warning: {name} are the facts of {other}, and what is shown is for {host}"))
 }
 
 pub(super) fn schema(args: &Schema) -> Outcome {
@@ -166,6 +121,8 @@ pub(super) fn schema(args: &Schema) -> Outcome {
         SchemaOf::Render => schemars::schema_for!(Rendered).into(),
         SchemaOf::Report => schemars::schema_for!(Report).into(),
         SchemaOf::Facts => schemars::schema_for!(Facts).into(),
+        SchemaOf::FactsByHost => schemars::schema_for!(FactsByHost).into(),
+        SchemaOf::Hosts => schemars::schema_for!(Vec<Interface>).into(),
         SchemaOf::SmStatus => schemars::schema_for!(Vec<StatusReport>).into(),
     };
     print(Format::Json, &schema, String::new)?;

@@ -11,12 +11,13 @@ use super::{Outcome, Stop, exit, write_out};
 /// What the arguments do not say, in roff. The exit codes are in the part above.
 const SECTIONS: &str = r#".SH EXAMPLES
 .nf
-selvedge init cluster.toml
+selvedge init cluster.toml \-\-node 'node[01\-02]'
 selvedge check cluster.toml
 selvedge plan cluster.toml \-\-node node01
 selvedge apply cluster.toml \-\-node node01 \-\-confirm 120
 selvedge confirm \-\-node node01
 selvedge verify cluster.toml
+selvedge hosts cluster.toml
 .fi
 .SH FILES
 .TP

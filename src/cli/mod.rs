@@ -4,7 +4,10 @@
 
 mod apply;
 mod args;
+mod facts;
 mod host;
+mod hosts;
+mod init;
 mod inspect;
 mod man;
 mod manager;
@@ -98,13 +101,14 @@ pub(crate) fn tell(line: &str) {
 fn run(command: Command) -> Outcome {
     match command {
         Command::Check(args) => inspect::check(&args),
-        Command::Facts(args) => inspect::facts(&args),
+        Command::Facts(args) => facts::facts(&args),
+        Command::Hosts(args) => hosts::hosts(&args),
         Command::Show(args) => inspect::show(&args),
         Command::Render(args) => inspect::render(&args),
         Command::Schema(args) => inspect::schema(&args),
         Command::Completions(args) => inspect::completions(&args),
         Command::Man(args) => man::man(&args),
-        Command::Init(args) => inspect::init(&args),
+        Command::Init(args) => init::init(&args),
         Command::Plan(args) => apply::plan(&args),
         Command::Drift(args) => apply::drift(&args),
         Command::Apply(args) => apply::apply(&args),

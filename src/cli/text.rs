@@ -52,8 +52,15 @@ pub(super) fn plan(report: &PlanReport, tense: Tense) -> String {
     for note in &report.notes {
         let _ = writeln!(out, "  note: {note}");
     }
+    if count == 0 && tense == Tense::Present {
+        out.push_str(CONFIGURATION_ONLY);
+    }
     out
 }
+
+/// What drift in sync does not say.
+const CONFIGURATION_ONLY: &str =
+    "  note: this is the configuration of the node; `selvedge verify` looks at the fabric and measures it\n";
 
 /// What is to be done about an apply that waits for its confirmation, `seconds` long and until `deadline`.
 pub(super) fn unconfirmed(deadline: u64, seconds: u64, confirm: &str) -> String {
@@ -66,6 +73,21 @@ pub(super) fn unconfirmed(deadline: u64, seconds: u64, confirm: &str) -> String 
 /// The time of day of seconds since the epoch. A deadline is a day away at most.
 pub(super) fn clock(seconds: u64) -> String {
     format!("{:02}:{:02}:{:02} UTC", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
+}
+
+/// The day and time of seconds since the epoch.
+pub(super) fn date(seconds: u64) -> String {
+    // Days are counted from the 1st of March of year 0, so that the leap day is the last of a year: 400 years have 146,097
+    // days, and 1970 began 719,468 days after it.
+    let days = seconds / 86_400 + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    // From March on, five months have 153 days each time.
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (year, month) = if month < 10 { (era * 400 + year, month + 3) } else { (era * 400 + year + 1, month - 9) };
+    format!("{year}-{month:02}-{day:02} {}", clock(seconds))
 }
 
 /// One line while an apply is under way.
@@ -193,6 +215,33 @@ mod tests {
         let text = plan(&report, Tense::Past);
         assert!(text.contains("in sync after an earlier apply was undone\n  note: an earlier"), "{text}");
         assert!(!text.contains("nothing"), "{text}");
+    }
+
+    #[test]
+    fn drift_in_sync_says_that_it_looks_at_configuration_only() {
+        let synced = report(vec![]);
+        let text = plan(&synced, Tense::Present);
+        assert!(
+            text.starts_with("node01: in sync, nothing differs\n  note: ") && text.contains("`selvedge verify`"),
+            "{text}"
+        );
+        assert!(!plan(&synced, Tense::Future).contains("verify") && !plan(&synced, Tense::Past).contains("verify"));
+        let drifted = report(vec![ChangeReport { change: mtu(), diff: None }]);
+        assert!(!plan(&drifted, Tense::Present).contains("verify"));
+    }
+
+    /// `date` of coreutils is the judge.
+    #[test]
+    fn a_date_is_that_of_the_calendar() {
+        for seconds in
+            [0, 951_782_399, 951_782_400, 951_868_800, 1_796_149_958, 4_107_542_400, 4_133_980_799, 13_574_563_200]
+        {
+            let judge = std::process::Command::new("date")
+                .args(["-u", "-d", &format!("@{seconds}"), "+%Y-%m-%d %H:%M:%S UTC"])
+                .output()
+                .unwrap();
+            assert_eq!(date(seconds), String::from_utf8(judge.stdout).unwrap().trim(), "{seconds}");
+        }
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! verify: checks the nodes, then measures RDMA between them.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use super::args::{Only, Verify};
-use super::host::{connect, is_this, load, read_spec, this};
+use super::host::{connect, expand, in_the_spec, is_this, load, read_spec, this};
 use super::{Outcome, Stop, exit, print, tell};
 use crate::hostlist::HostList;
 use crate::name::HostName;
@@ -49,22 +50,12 @@ fn code(report: &Report) -> u8 {
 fn hosts(spec: &Spec, asked: &[HostList]) -> Result<Vec<HostName>, Stop> {
     let all: Vec<&HostList> = spec.nodes.iter().map(|group| &group.hosts).collect();
     let lists = if asked.is_empty() { all.clone() } else { asked.iter().collect() };
-    // Counted before any is expanded.
-    let count = lists.iter().fold(0, |count: usize, list| count.saturating_add(list.count()));
-    if count > MAX_NODES {
-        let what = if asked.is_empty() { "the spec has" } else { "--node names" };
-        return Err(Stop::failed(format!("{what} {count} hosts; name up to {MAX_NODES} of them with --node")));
-    }
-    let mut hosts: Vec<HostName> = Vec::new();
-    for host in lists.iter().flat_map(|list| list.iter()) {
-        if !all.iter().any(|list| list.contains(&host)) {
-            return Err(Stop::failed(format!("the spec has no host `{host}`")));
-        }
-        if !hosts.contains(&host) {
-            hosts.push(host);
-        }
-    }
-    Ok(hosts)
+    let what = if asked.is_empty() { "the spec has" } else { "--node names" };
+    let hosts = expand(&lists, MAX_NODES, what, &format!("name up to {MAX_NODES} of them with --node"))?;
+    let hosts: Vec<HostName> = hosts.iter().map(|host| in_the_spec(spec, host)).collect::<Result<_, _>>()?;
+    // A host and its fully qualified name are one.
+    let mut seen = HashSet::with_capacity(hosts.len());
+    Ok(hosts.into_iter().filter(|host| seen.insert(host.clone())).collect())
 }
 
 #[cfg(test)]
@@ -113,7 +104,8 @@ mod tests {
         assert_eq!(both.iter().map(HostName::as_str).collect::<Vec<_>>(), ["node01", "node02"]);
         assert_eq!(hosts(&["node[01-02]"]).unwrap(), both);
         assert_eq!(hosts(&["node01", "node02,node01"]).unwrap(), both);
-        assert_eq!(hosts(&["node03"]).unwrap_err(), "the spec has no host `node03`");
+        assert_eq!(hosts(&["node03"]).unwrap_err(), "the spec has no host `node03`: it has 2 hosts; near: node[01-02]");
+        assert_eq!(hosts(&["node1"]).unwrap_err(), "the spec has no host `node1`: it has 2 hosts; near: node01");
         assert!(hosts(&["node[1-5000]"]).unwrap_err().starts_with("--node names 5000 hosts; name up to 1024"));
     }
 }

@@ -4,7 +4,9 @@
 //! Gathered on the node, written as JSON by `selvedge facts`, read back for
 //! `render` and `plan` elsewhere.
 
+pub mod by_host;
 mod gather;
+pub mod text;
 
 pub use gather::{FactsError, gather};
 

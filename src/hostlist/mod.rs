@@ -5,10 +5,13 @@
 //! whole into memory, except to look for duplicates after the count was seen
 //! to be small enough.
 
+mod fold;
 mod parse;
 mod range;
 #[cfg(test)]
 mod tests;
+
+pub use fold::fold;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::report::PlanReport;
-use super::session::SpecText;
+use super::session::{SpecText, WhichApply};
 use crate::apply::journal::Saved;
 use crate::facts::Facts;
 use crate::name::{HostName, Label};
@@ -160,6 +160,9 @@ pub enum Reply {
     Done {},
     /// To `roll-back`.
     RolledBack {
+        /// The apply that was undone.
+        #[serde(default)]
+        which: Option<WhichApply>,
         /// Files that somebody else had changed since.
         saved: Vec<Saved>,
     },

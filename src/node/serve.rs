@@ -87,10 +87,10 @@ fn answer(
         }
         Request::Confirm {} => session.confirm().map(|()| Reply::Done {}),
         Request::RollBack { allow_cut } => match session.roll_back(allow_cut) {
-            Ok(rollback @ Rollback::Failed { .. }) => {
+            Ok((_, rollback @ Rollback::Failed { .. })) => {
                 return Ok(Frame::Error { id, message: rollback.to_string(), code: exit::TORN });
             }
-            other => other.map(|rollback| Reply::RolledBack { saved: rollback.saved().to_vec() }),
+            other => other.map(|(which, rollback)| Reply::RolledBack { which, saved: rollback.saved().to_vec() }),
         },
         Request::Check { spec, node } => session.check(&spec, &node).map(Reply::Checks),
         Request::Managers { spec, node, fabric, guids } => {

@@ -54,6 +54,16 @@ impl SpecText {
     }
 }
 
+/// An apply of the past.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WhichApply {
+    /// Its number, which its journal is called by.
+    pub number: u64,
+    /// When it was done or confirmed, by the node's clock, seconds since the epoch.
+    pub at: u64,
+}
+
 /// A machine that commands are done on.
 pub struct Session {
     machine: RealMachine,
@@ -280,21 +290,25 @@ impl Session {
         Ok(())
     }
 
-    /// Undoes the last apply; with `allow_cut` even where that disturbs a protected link or leaves the fabric without
+    /// Undoes the last apply, and says which that was; with `allow_cut` even where that disturbs a protected link or leaves the fabric without
     /// a manager.
     ///
     /// # Errors
     /// When there is none, it was undone already, or it could do one of the two.
-    pub fn roll_back(&mut self, allow_cut: bool) -> Result<Rollback, SessionError> {
+    pub fn roll_back(&mut self, allow_cut: bool) -> Result<(Option<WhichApply>, Rollback), SessionError> {
         let _signals = Held::hold().map_err(SessionError::Signals)?;
         let _lock = self.store.lock()?;
-        let unguarded = allow_cut || self.store.standing()?.is_none();
+        let standing = self.store.standing()?;
+        // Looked at before its journal is written to again.
+        let which =
+            standing.as_ref().and_then(|last| Some(WhichApply { number: last.number()?, at: last.written_at()? }));
+        let unguarded = allow_cut || standing.is_none();
         let protected = if unguarded { None } else { Some(self.facts()?.protected) };
         let rollback = recover::undo_last(&mut self.machine, &self.store, protected.as_deref())?;
         if self.live && !matches!(rollback, Rollback::Failed { .. }) {
             timer::stop(Armed::Any);
         }
-        Ok(rollback)
+        Ok((which, rollback))
     }
 
     /// Undoes what was cut off, or not confirmed in time. Waits for an apply that is under way.

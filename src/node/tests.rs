@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::earlier;
-use super::session::{Session, SessionError, SpecText};
+use super::session::{Session, SessionError, SpecText, WhichApply};
 use crate::apply::journal::{FORMAT, Record};
 use crate::apply::store::Store;
 use crate::state::{Owned, States};
@@ -64,4 +64,16 @@ fn a_plan_tells_what_was_cut_off_and_what_is_under_way() {
     let lock = store.lock().unwrap();
     assert!(matches!(&notes()[..], [note] if note.starts_with("another selvedge is changing this node now")));
     drop(lock);
+}
+
+#[test]
+fn a_rollback_says_which_apply_it_undid() {
+    let root = tempfile::tempdir().unwrap();
+    let store = cut_off(root.path());
+    let journal = store.last().unwrap().unwrap().path;
+    let then = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_796_149_958);
+    std::fs::File::options().append(true).open(journal).unwrap().set_modified(then).unwrap();
+    let (which, rollback) = Session::image(root.path()).unwrap().roll_back(true).unwrap();
+    assert_eq!(which, Some(WhichApply { number: 1, at: 1_796_149_958 }));
+    assert_eq!(rollback.saved(), []);
 }

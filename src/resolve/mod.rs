@@ -18,9 +18,10 @@ pub use fault::{ResolveFault, ResolveFaults};
 
 use ipnet::IpNet;
 
-use crate::facts::{Device, Facts, Netdev, PortFacts};
-use crate::intent::{Intent, PortIntent};
+use crate::facts::{ConfigEvidence, Device, Facts, Netdev, PortFacts};
+use crate::intent::{Intent, Origin, PortIntent, Sourced};
 use crate::plan::{Deferred, Desired};
+use crate::spec::ConfigChoice;
 use crate::state::{Object, Owned};
 use config::Keeper;
 use port::{Found, Link};
@@ -61,6 +62,14 @@ pub fn resolve(intent: &Intent, facts: &Facts) -> Result<Desired, ResolveFaults>
     manager::want(&resolved, &mut desired, &mut faults);
     defer(&resolved, &mut desired);
     if faults.is_empty() { Ok(desired) } else { Err(ResolveFaults { host: intent.host.clone(), faults }) }
+}
+
+/// What keeps the configuration where the spec leaves that to the host (`config = "auto"`), as its users call it; `None`
+/// where nothing does that files are written for.
+#[must_use]
+pub fn keeper_at_work(evidence: &ConfigEvidence) -> Option<&'static str> {
+    let origin = Origin { table: "[[nodes]]".into(), entry: "config = \"auto\"".into() };
+    config::keeper(&Sourced { value: ConfigChoice::Auto, origin }, evidence).ok().map(Keeper::shown)
 }
 
 /// The port of the host that `intent` selects.
