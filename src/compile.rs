@@ -139,6 +139,7 @@ fn compile_port(spec: &Spec, group: &NodeGroup, host: &HostName, port: &Port) ->
     let no_device = || CompileError::Dangling { origin: origin(table(), "interface", &quoted(interface())) };
     Ok(PortIntent {
         device: selector(spec, host, port).ok_or_else(no_device)?,
+        kind: port.device.as_ref().map(of_group),
         port: port.port,
         interface: port
             .interface
@@ -165,11 +166,11 @@ fn selector(spec: &Spec, host: &HostName, port: &Port) -> Option<Sourced<DeviceS
         let origin = origin(format!("[hosts.{host}]"), &format!("guids.{name}"), &quoted(&guid.to_string()));
         Some(Sourced { value: DeviceSelector::Guid(*guid), origin })
     };
-    let of_group = |device: &DeviceSelector| Sourced {
-        value: device.clone(),
-        origin: device_origin("[[nodes.ports]]".to_owned(), device),
-    };
     own().or_else(|| port.device.as_ref().map(of_group))
+}
+
+fn of_group(device: &DeviceSelector) -> Sourced<DeviceSelector> {
+    Sourced { value: device.clone(), origin: device_origin("[[nodes.ports]]".to_owned(), device) }
 }
 
 /// The address that `[hosts.NAME]` gives the host in the port's network.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::args::{self, Apply, Elsewhere, OnNode, Reach, Recover};
 use super::host::{Target, connect, load, read_spec};
+use super::inspect::read_facts;
 use super::text::{self, Tense};
 use super::{Outcome, Stop, exit, print, tell, write_out};
 use crate::apply::Rollback;
@@ -103,14 +104,14 @@ pub(super) fn confirm(args: &Elsewhere) -> Outcome {
 }
 
 pub(super) fn roll_back(args: &args::Rollback) -> Outcome {
-    let saved = match args.on.reach.target() {
-        Target::Here => match Session::live().roll_back(args.allow_cut)? {
-            rollback @ Rollback::Failed { .. } => {
-                return Err(Stop { message: rollback.to_string(), code: exit::TORN });
-            }
-            rollback => rollback.saved().to_vec(),
-        },
-        Target::There(host) => {
+    let here = |mut session: Session| match session.roll_back(args.allow_cut)? {
+        rollback @ Rollback::Failed { .. } => Err(Stop { message: rollback.to_string(), code: exit::TORN }),
+        rollback => Ok(rollback.saved().to_vec()),
+    };
+    let saved = match (&args.root, args.on.reach.target()) {
+        (Some(root), _) => here(Session::image(root, None)?)?,
+        (None, Target::Here) => here(Session::live())?,
+        (None, Target::There(host)) => {
             let (remote, reply) = ask(&args.on, &host, Request::RollBack { allow_cut: args.allow_cut })?;
             match reply {
                 Reply::RolledBack { saved } => saved,
@@ -118,7 +119,8 @@ pub(super) fn roll_back(args: &args::Rollback) -> Outcome {
             }
         }
     };
-    say("rolled back: the node is as it was before the last apply")?;
+    let what = if args.root.is_some() { "image" } else { "node" };
+    say(&format!("rolled back: the {what} is as it was before the last apply"))?;
     for saved in saved {
         say(&format!("  note: {saved}"))?;
     }
@@ -155,7 +157,8 @@ enum Place {
 
 fn place(args: &OnNode) -> Result<Place, Stop> {
     if let Some(root) = &args.root {
-        return Ok(Place::Session(Session::image(root)?, args.reach.name()?));
+        let hardware = args.facts.as_deref().map(read_facts).transpose()?;
+        return Ok(Place::Session(Session::image(root, hardware)?, args.reach.name()?));
     }
     Ok(match args.reach.target() {
         Target::Here => Place::Session(Session::live(), args.reach.name()?),

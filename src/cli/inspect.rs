@@ -130,7 +130,8 @@ fn others_facts(host: &HostName, facts: &Facts, path: &Path) -> Option<String> {
     Some(format!("warning: {} are the facts of {other}, and what is shown is for {host}", path.display()))
 }
 
-fn read_facts(path: &Path) -> Result<Facts, Stop> {
+/// Facts as `selvedge facts` printed them.
+pub(super) fn read_facts(path: &Path) -> Result<Facts, Stop> {
     let text = read_file(path, MOST_FACTS_BYTES)
         .map_err(|error| Stop::failed(format!("cannot read {}: {error}", path.display())))?;
     serde_json::from_str(&text)

@@ -6,7 +6,7 @@
 
 mod gather;
 
-pub use gather::{FactsError, gather};
+pub use gather::{FactsError, gather, hardware_for, look_into};
 
 use ipnet::IpNet;
 use schemars::JsonSchema;

@@ -25,18 +25,6 @@ pub enum SessionError {
     /// The spec asks nothing of this host.
     #[error(transparent)]
     Compile(#[from] CompileError),
-    /// An image has no HCA.
-    #[error(
-        "the spec gives {host} {}, and an image has no HCA to write their configuration for: into an image go module \
-         options and what else needs no port; give `selvedge apply` on the running node for the rest",
-        counted(*.ports, "port")
-    )]
-    PortsOfImage {
-        /// The host.
-        host: HostName,
-        /// How many ports the spec gives it.
-        ports: usize,
-    },
     /// The host cannot be looked at.
     #[error(transparent)]
     Facts(#[from] FactsError),

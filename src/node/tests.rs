@@ -18,7 +18,7 @@ fn apply(root: &Path) -> SessionError {
     let text = format!("{before}[networks{networks}[verify]{after}");
     let spec = SpecText { name: "spec".into(), text };
     let host = "node01".parse().unwrap();
-    Session::image(root).unwrap().apply(&spec, &host, None, &mut |_| {}).unwrap_err()
+    Session::image(root, None).unwrap().apply(&spec, &host, None, &mut |_| {}).unwrap_err()
 }
 
 /// A journal whose writer was killed.
