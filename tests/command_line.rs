@@ -286,16 +286,6 @@ fn a_host_outside_the_spec_is_told_how_to_go_on() {
 }
 
 #[test]
-fn an_image_is_refused_for_a_host_with_ports_by_plan_and_by_apply() {
-    let place = Place::new();
-    let image = place.at("img").display().to_string();
-    for command in ["plan", "apply", "drift"] {
-        let arguments = [command, "examples/quickstart.toml", "--node", "node01", "--root", &image];
-        ends(&run(&arguments), 1, "the spec gives node01 1 port, and an image has no HCA");
-    }
-}
-
-#[test]
 fn sm_status_takes_only_what_it_can_do() {
     for option in [&["--node", "node01"][..], &["--sudo"], &["--ssh-config", "f"], &["--program", "/x"]] {
         ends(&run(&[&["sm", "status", "examples/lab.toml"][..], option].concat()), 64, "unexpected argument");

@@ -74,6 +74,9 @@ pub enum SessionError {
     /// A link in an image's store could lead out of it.
     #[error("{0} is a symbolic link, and selvedge makes none there: look where it leads, then remove it")]
     StoreLink(PathBuf),
+    /// Something in an image's store that selvedge did not make.
+    #[error("{0} is none of the files and folders that selvedge makes there: look what it is, then remove it")]
+    StoreKind(PathBuf),
     /// `--confirm` on an image.
     #[error("an image has nothing to undo in time: --confirm is for a running node")]
     ConfirmOnImage,

@@ -109,6 +109,7 @@ impl Session {
         let mut notes = earlier::notes(&self.store, now())?;
         let changes = desired.changes(&observed, &owned);
         notes.append(&mut desired.notes);
+        notes.extend(self.owner_note());
         notes.extend(refused(&changes, &facts.protected));
         notes.extend(strangers(&desired, &owned, &facts));
         let changes = changes.into_iter();
@@ -209,6 +210,7 @@ impl Session {
         }
         let applied = applied?;
         let mut notes = applied.notes;
+        notes.extend(self.owner_note());
         if !applied.changes.is_empty()
             && let Err(error) = self.store.prune()
         {
@@ -336,6 +338,16 @@ impl Session {
             let _ = self.store.prune();
         }
         Ok(recovered)
+    }
+
+    /// What to say of an image's files that are not root's.
+    fn owner_note(&self) -> Option<String> {
+        let user = nix::unistd::geteuid();
+        (!self.live && !user.is_root()).then(|| {
+            format!(
+                "its files are made as user {user}: they have to be root's before it boots, or NetworkManager refuses its profiles"
+            )
+        })
     }
 
     fn intent(spec: &SpecText, host: &HostName) -> Result<Intent, SessionError> {

@@ -33,8 +33,10 @@ pub fn resolve_image(intent: &Intent, seen: Facts, hardware: Option<&Facts>) -> 
         resolve(intent, &facts)
     } else {
         faults.push(unknown(intent, &fill.lacking, hardware));
-        // What else is wrong does not depend on the ports.
-        resolve(&Intent { ports: Vec::new(), managers: Vec::new(), ..intent.clone() }, &facts)
+        // What else is wrong does not depend on these ports.
+        let known = |index: &usize| !fill.lacking.iter().any(|(lacking, _)| lacking == index);
+        let ports = intent.ports.iter().enumerate().filter(|(index, _)| known(index)).map(|(_, port)| port.clone());
+        resolve(&Intent { ports: ports.collect(), managers: Vec::new(), ..intent.clone() }, &facts)
     };
     match desired {
         Ok(desired) if faults.is_empty() => Ok(with_word(intent, desired.on_disk())),
@@ -101,12 +103,13 @@ fn fill(intent: &Intent, hardware: Option<&Facts>) -> Fill {
     let mut taken: BTreeSet<Place> = BTreeSet::new();
     // Ports that the spec places come first: of the others any of their kind will do.
     let (placed, free): (Vec<_>, Vec<_>) =
-        intent.ports.iter().enumerate().partition(|(_, port)| place_of(port, &given).is_some());
+        intent.ports.iter().enumerate().partition(|(_, port)| place_of(port, &given, own).is_some());
     for (index, port) in placed.into_iter().chain(free) {
-        let place = place_of(port, &given);
-        let place = place.or_else(|| if own { None } else { of_the_kind(port, &given, &taken) });
+        let any = !own && is_by_guid_alone(port);
+        let place = place_of(port, &given, own);
+        let place = place.or_else(|| if any { of_the_kind(port, &given, &taken) } else { None });
         // A port of the spec that the facts do not have is told as that.
-        if place.is_none() && hardware.is_some() {
+        if place.is_none() && hardware.is_some() && !any {
             continue;
         }
         let seen = place.and_then(|(device, port)| given.get(device)?.ports.get(port));
@@ -129,9 +132,9 @@ fn fill(intent: &Intent, hardware: Option<&Facts>) -> Fill {
     fill
 }
 
-/// The port that the spec names, by its own GUID or by what its group says.
-fn place_of(port: &PortIntent, devices: &[Device]) -> Option<Place> {
-    let selectors = [Some(&port.device), port.kind.as_ref()];
+/// The port that the spec names, by its own GUID or, on another host, by what its group says.
+fn place_of(port: &PortIntent, devices: &[Device], own: bool) -> Option<Place> {
+    let selectors = [Some(&port.device), port.kind.as_ref().filter(|_| !own)];
     selectors.into_iter().flatten().find_map(|selector| {
         devices.iter().enumerate().find_map(|(index, device)| {
             let is = |found: &PortFacts| match &selector.value {
@@ -146,23 +149,21 @@ fn place_of(port: &PortIntent, devices: &[Device]) -> Option<Place> {
     })
 }
 
+/// Whether the spec says nothing of the port that would be true of another host.
+fn is_by_guid_alone(port: &PortIntent) -> bool {
+    let is_guid = |selector: &DeviceSelector| matches!(selector, DeviceSelector::Guid(_));
+    is_guid(&port.device.value) && port.kind.as_ref().is_none_or(|kind| is_guid(&kind.value))
+}
+
 /// A port of which only the GUID is known is any of its transport, if they can all do the same.
 fn of_the_kind(port: &PortIntent, devices: &[Device], taken: &BTreeSet<Place>) -> Option<Place> {
-    let by_guid = matches!(port.device.value, DeviceSelector::Guid(_));
-    let placed = port.kind.as_ref().is_some_and(|kind| !matches!(kind.value, DeviceSelector::Guid(_)));
-    if !by_guid || placed {
-        return None;
-    }
     let places = devices.iter().enumerate().flat_map(|(index, device)| {
         device.ports.iter().enumerate().map(move |(number, port)| ((index, number), device, port))
     });
-    let mut alike = places.filter(|(_, _, found)| found.transport == port.transport.value);
-    let all: Vec<_> = alike.by_ref().collect();
+    let all: Vec<_> = places.filter(|(_, _, found)| found.transport == port.transport.value).collect();
     let can = |found: &PortFacts| found.netdev.as_ref().and_then(|netdev| netdev.connected_capable);
-    let (_, first, _) = all.first()?;
-    let uniform = all.iter().all(|(_, device, found)| {
-        device.driver == first.driver && all.first().is_some_and(|(_, _, first)| can(first) == can(found))
-    });
+    let (_, device, first) = all.first()?;
+    let uniform = all.iter().all(|(_, other, found)| other.driver == device.driver && can(found) == can(first));
     let free = all.iter().map(|(place, _, _)| *place).find(|place| !taken.contains(place));
     if uniform { free } else { None }
 }
@@ -238,7 +239,12 @@ fn unknown(intent: &Intent, lacking: &[(usize, BTreeSet<Lack>)], hardware: Optio
     let of = hardware.and_then(|facts| facts.hostname.as_ref());
     let host = &intent.host;
     let lacks = |lack: Lack| ports.iter().filter(move |(_, lacks)| lacks.contains(&lack)).map(|(port, _)| *port);
+    let guid_lacks = lacks(Lack::Guid).next().is_some();
     match (hardware, of) {
+        (Some(_), _) if !guid_lacks => ways.push(
+            "the facts do not say it, since ib_ipoib was not loaded there or its HCAs are not all alike: give others, or say it in the spec:"
+                .to_owned(),
+        ),
         (None, _) => ways.push(format!(
             "give `--facts FILE`, with what `selvedge facts` prints on {host} or on a node with the same HCAs; or say it in the spec:"
         )),
@@ -257,7 +263,9 @@ fn unknown(intent: &Intent, lacking: &[(usize, BTreeSet<Lack>)], hardware: Optio
     let modes: BTreeSet<String> = lacks(Lack::Capability)
         .map(|port| format!("`mode = \"datagram\"` or \"connected\" in [networks.{}]", port.network))
         .collect();
-    ways.extend(names.into_iter().chain(guids).chain(modes));
+    let places = hardware.and_then(|_| lacks(Lack::Capability).find(|port| is_by_guid_alone(port)));
+    let places = places.map(|_| "`device` or `pci` in [[nodes.ports]]".to_owned());
+    ways.extend(names.into_iter().chain(guids).chain(places).chain(modes));
     let word = |(port, lacks): &(&PortIntent, &BTreeSet<Lack>)| {
         let name = port.interface.as_ref().map_or(port.network.as_str(), |name| name.value.as_str());
         let words: Vec<&str> = lacks.iter().map(|lack| lack.word()).collect();
