@@ -8,6 +8,7 @@ mod host;
 mod inspect;
 mod man;
 mod manager;
+mod out;
 mod shown;
 mod text;
 mod verify;

@@ -239,6 +239,9 @@ impl ResolveFault {
             Self::NoDevice { present, .. } if present.is_empty() => {
                 one("`lspci` shows whether the HCA is there, `rdma link` whether its driver is loaded")
             }
+            Self::NoDevice { origin, .. } if origin.entry.starts_with("guid") => one(
+                "a port that is here has another GUID: a card that was replaced brings its own; correct it in the spec",
+            ),
             Self::NoDevice { .. } | Self::NoPort { .. } => {
                 one("name one of these; names move with driver upgrades, `guid` and `pci` do not")
             }
