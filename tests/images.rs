@@ -417,3 +417,109 @@ fn facts_are_for_an_image_only() {
     let output = command.args(["plan", EXAMPLE, "--node", "gpu01", "--facts", FACTS]).output().unwrap();
     ends(&output, 64, "--root <DIR>");
 }
+
+/// Two rails and storage, the rails by GUID alone.
+const RAILS: &str = r#"
+version = 1
+[cluster]
+name = "rails"
+[fabrics.a]
+transport = "infiniband"
+speed = "HDR"
+[fabrics.s]
+transport = "roce"
+speed = "100G"
+[networks.a]
+fabric = "a"
+cidr = "10.2.0.0/16"
+[networks.b]
+fabric = "a"
+cidr = "10.3.0.0/16"
+mode = "datagram"
+[networks.s]
+fabric = "s"
+cidr = "10.4.0.0/16"
+[[nodes]]
+hosts = "gpu[01-04]"
+[[nodes.ports]]
+interface = "rail0"
+network = "a"
+[[nodes.ports]]
+interface = "rail1"
+network = "b"
+[[nodes.ports]]
+device = "mlx5_2"
+network = "s"
+[hosts]
+gpu01.guids.rail0 = "0x506b4b0300a10001"
+gpu01.guids.rail1 = "0x506b4b0300a10002"
+gpu02.guids.rail0 = "0x506b4b0300a10003"
+gpu02.guids.rail1 = "0x506b4b0300a10004"
+gpu03.guids.rail0 = "0x506b4b0300a1b2c4"
+gpu03.guids.rail1 = "0x506b4b0300a1b2d8"
+gpu04.guids.rail0 = "0x506b4b0300a10007"
+gpu04.guids.rail1 = "0x506b4b0300a10008"
+"#;
+
+#[test]
+fn ports_by_guid_alone_are_like_all_those_of_the_facts_if_these_are_alike() {
+    let image = Image::debian();
+    let [spec, mixed] = ["spec.toml", "mixed.json"].map(|name| image.0.path().join(name).display().to_string());
+    fs::write(&spec, RAILS).unwrap();
+    let plan = |facts: &str| image.run(&["plan", &spec, "--node", "gpu02", "--facts", facts]);
+    let planned = ends(&plan(FACTS), 2, "10-selvedge-ens3f0np0.network");
+    for part in ["*:50:6b:4b:03:00:a1:00:03\", NAME=\"rail0\"", "10.3.0.2/16", "10.4.0.2/16", "MTUBytes=2044"] {
+        assert!(planned.contains(part), "no {part} in {planned}");
+    }
+    let facts = fs::read_to_string(FACTS).unwrap();
+    fs::write(&mixed, facts.replacen("\"connected_capable\": false", "\"connected_capable\": true", 1)).unwrap();
+    let said = ends(&plan(&mixed), 1, "its HCAs are not all alike");
+    // rail1 insists on its mode, so nothing is missing of it.
+    assert!(said.contains("rail0") && !said.contains("rail1"), "{said}");
+    assert!(said.contains("`device` or `pci` in [[nodes.ports]]"), "{said}");
+    // Without facts, all that is missing is told at once.
+    let said = ends(&image.run(&["plan", &spec, "--node", "gpu02"]), 1, "1 fault\n");
+    assert!(said.contains("s ([[nodes.ports]] device = \"mlx5_2\"): the name of its interface"), "{said}");
+    assert!(said.contains("rail0") && said.contains("`interface` in [[nodes.ports]]"), "{said}");
+    // The node that the facts are of has these very ports.
+    ends(&image.run(&["plan", &spec, "--node", "gpu03", "--facts", FACTS]), 2, "*:50:6b:4b:03:00:a1:b2:d8");
+}
+
+/// A tree of its own is all that a user needs who is not root.
+#[test]
+fn a_user_s_own_tree_is_as_good() {
+    let image = Image::rhel9();
+    let is_root = || fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0);
+    if is_root() {
+        let mut own = Command::new("chown");
+        assert!(own.args(["-R", "65534"]).arg(image.0.path()).status().unwrap().success());
+    }
+    let run = |command: &str| {
+        let root = image.at("/").display().to_string();
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let [example, facts] = [EXAMPLE, FACTS].map(|path| image.0.path().join(Path::new(path).file_name().unwrap()));
+        fs::copy(here.join(EXAMPLE), &example).unwrap();
+        fs::copy(here.join(FACTS), &facts).unwrap();
+        let binary = image.0.path().join("selvedge");
+        if !binary.exists() {
+            fs::copy(env!("CARGO_BIN_EXE_selvedge"), &binary).unwrap();
+        }
+        let [example, facts, binary] = [example, facts, binary].map(|path| path.display().to_string());
+        let mut words = vec![binary.as_str(), command];
+        if command != "rollback" {
+            words.extend([&example, "--node", "gpu01", "--facts", &facts]);
+        }
+        words.extend(["--root", &root]);
+        let mut user = if is_root() { Command::new("setpriv") } else { Command::new("env") };
+        if is_root() {
+            user.args(["--reuid", "65534", "--clear-groups"]);
+        }
+        user.args(words).current_dir("/").output().unwrap()
+    };
+    let before = image.tree();
+    ends(&run("apply"), 0, "they have to be root's before it boots");
+    ends(&run("apply"), 0, "in sync");
+    ends(&run("drift"), 0, "in sync");
+    ends(&run("rollback"), 0, "rolled back");
+    assert_eq!(image.tree(), before);
+}

@@ -19,6 +19,7 @@ selvedge plan cluster.toml \-\-node node01
 selvedge apply cluster.toml \-\-node node01 \-\-confirm 120
 selvedge confirm \-\-node node01
 selvedge verify cluster.toml
+selvedge apply image.toml \-\-root /mnt \-\-node gpu01 \-\-facts node.json
 .fi
 .SH FILES
 .TP

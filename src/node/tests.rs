@@ -4,9 +4,10 @@ use std::path::Path;
 
 use super::earlier;
 use super::session::{Session, SessionError, SpecText};
+use crate::apply::Rollback;
 use crate::apply::journal::{FORMAT, Record};
 use crate::apply::store::Store;
-use crate::state::{Owned, States};
+use crate::state::{Change, Digest, Object, Owned, Reason, State, States};
 
 /// A host without ports on an image that has no selvedge to recover with: it cannot be done.
 fn apply(root: &Path) -> SessionError {
@@ -64,4 +65,32 @@ fn a_plan_tells_what_was_cut_off_and_what_is_under_way() {
     let lock = store.lock().unwrap();
     assert!(matches!(&notes()[..], [note] if note.starts_with("another selvedge is changing this node now")));
     drop(lock);
+}
+
+/// An image that was taken of a running node: what ran there is neither seen nor changed.
+#[test]
+fn an_apply_of_a_running_node_is_undone_in_its_image_as_far_as_that_is_files() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::create_dir(root.path().join("etc")).unwrap();
+    std::fs::write(root.path().join("etc/made"), "by selvedge").unwrap();
+    let store = Store::new(root.path().join("var/lib/selvedge"));
+    let file = Object::File { path: "/etc/made".parse().unwrap() };
+    let mtu = Object::LinkMtu { link: "ib0".parse().unwrap() };
+    let made = State::File { digest: Digest::of(b"by selvedge"), mode: 0o644 };
+    let before: States =
+        [(file.clone(), State::Absent), (mtu.clone(), State::Mtu { bytes: 2044 })].into_iter().collect();
+    let mut log = store.begin().unwrap();
+    let (selvedge, owned, missing) = ("0".to_owned(), Owned::default(), [].into());
+    log.append(&Record::Begin { format: FORMAT, selvedge, before, owned, missing }).unwrap();
+    let changes = [(file, State::Absent, made), (mtu, State::Mtu { bytes: 2044 }, State::Mtu { bytes: 65520 })];
+    for (object, before, after) in changes {
+        let reason = Reason("test".into());
+        let change = Change { object, before, after, reason, disturbs: None, condition: None };
+        log.append(&Record::Doing { change }).unwrap();
+    }
+    log.append(&Record::Committed { owned: Owned::default() }).unwrap();
+    drop(log);
+    let rollback = Session::image(root.path(), None).unwrap().roll_back(false).unwrap();
+    assert_eq!(rollback, Rollback::Done { saved: vec![] });
+    assert!(!root.path().join("etc/made").exists());
 }
