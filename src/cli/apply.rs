@@ -34,7 +34,8 @@ pub(super) fn drift(args: &OnNode) -> Outcome {
 }
 
 fn report(args: &OnNode, report: PlanReport, tense: Tense) -> Outcome {
-    print(args.report.format, &report, || text::plan(&report, tense))?;
+    let lay_out = if args.root.is_some() { text::plan_of_image } else { text::plan };
+    print(args.report.format, &report, || lay_out(&report, tense))?;
     Ok(if report.changes.is_empty() { exit::OK } else { exit::DIFFERS })
 }
 
@@ -151,17 +152,17 @@ pub(super) fn recover(args: &Recover) -> Outcome {
 }
 
 enum Place {
-    Session(Session, HostName),
+    Session(Box<Session>, HostName),
     There(HostName),
 }
 
 fn place(args: &OnNode) -> Result<Place, Stop> {
     if let Some(root) = &args.root {
         let hardware = args.facts.as_deref().map(read_facts).transpose()?;
-        return Ok(Place::Session(Session::image(root, hardware)?, args.reach.name()?));
+        return Ok(Place::Session(Box::new(Session::image(root, hardware)?), args.reach.name()?));
     }
     Ok(match args.reach.target() {
-        Target::Here => Place::Session(Session::live(), args.reach.name()?),
+        Target::Here => Place::Session(Box::new(Session::live()), args.reach.name()?),
         Target::There(host) => Place::There(host),
     })
 }
