@@ -144,7 +144,7 @@ fn compile_port(spec: &Spec, group: &NodeGroup, host: &HostName, port: &Port) ->
     let fabric = spec.fabrics.get(&first.fabric).ok_or(CompileError::Dangling { origin: on })?;
     let interface = || port.interface.as_ref().map_or("", |name| name.as_str());
     let no_device = || CompileError::Dangling { origin: origin(table(), "interface", &quoted(interface())) };
-    let mut links = vec![own_link(port)];
+    let mut links = vec![own_link(port, first_name, first)];
     for (name, network) in networks {
         let address = AddressIntent { network: name.clone(), address: address(spec, group, host, name, network)? };
         let tag = tag(fabric, name, network)?;
@@ -158,6 +158,7 @@ fn compile_port(spec: &Spec, group: &NodeGroup, host: &HostName, port: &Port) ->
     }
     Ok(PortIntent {
         device: selector(spec, host, port).ok_or_else(no_device)?,
+        kind: port.device.as_ref().map(of_group),
         port: port.port,
         interface: port
             .interface
@@ -174,23 +175,28 @@ fn compile_port(spec: &Spec, group: &NodeGroup, host: &HostName, port: &Port) ->
     })
 }
 
-/// The port's own interface, as long as no network is on it: as large as those on it need, in the mode that it can.
-fn own_link(port: &Port) -> LinkIntent {
-    let from = || origin("[[nodes.ports]]".to_owned(), "network", &networks_word(port));
+/// The port's own interface, as long as no network is on it: of the mode of the first one on it, and as large as it can.
+fn own_link(port: &Port, name: &Label, network: &Network) -> LinkIntent {
+    let mtu = origin("[[nodes.ports]]".to_owned(), "network", &networks_word(port));
     LinkIntent {
         tag: None,
-        mode: Sourced { value: ModeChoice::Auto, origin: from() },
-        mtu: Sourced { value: MtuChoice::Max, origin: from() },
+        mode: mode_of(name, network),
+        mtu: Sourced { value: MtuChoice::Max, origin: mtu },
         addresses: Vec::new(),
     }
 }
 
+fn mode_of(name: &Label, network: &Network) -> Sourced<ModeChoice> {
+    let origin = origin(network_table(name), "mode", &quoted(mode_word(network.mode)));
+    Sourced { value: network.mode, origin }
+}
+
 fn link(name: &Label, network: &Network, tag: Option<Sourced<Tag>>, address: AddressIntent) -> LinkIntent {
-    let from = |key: &str, value: &str| origin(network_table(name), key, value);
+    let mtu = origin(network_table(name), "mtu", &mtu_word(network));
     LinkIntent {
         tag,
-        mode: Sourced { value: network.mode, origin: from("mode", &quoted(mode_word(network.mode))) },
-        mtu: Sourced { value: network.mtu, origin: from("mtu", &mtu_word(network)) },
+        mode: mode_of(name, network),
+        mtu: Sourced { value: network.mtu, origin: mtu },
         addresses: vec![address],
     }
 }
@@ -240,11 +246,11 @@ fn selector(spec: &Spec, host: &HostName, port: &Port) -> Option<Sourced<DeviceS
         let origin = origin(format!("[hosts.{host}]"), &format!("guids.{name}"), &quoted(&guid.to_string()));
         Some(Sourced { value: DeviceSelector::Guid(*guid), origin })
     };
-    let of_group = |device: &DeviceSelector| Sourced {
-        value: device.clone(),
-        origin: device_origin("[[nodes.ports]]".to_owned(), device),
-    };
     own().or_else(|| port.device.as_ref().map(of_group))
+}
+
+fn of_group(device: &DeviceSelector) -> Sourced<DeviceSelector> {
+    Sourced { value: device.clone(), origin: device_origin("[[nodes.ports]]".to_owned(), device) }
 }
 
 /// The address that `[hosts.NAME]` gives the host in a network.

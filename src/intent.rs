@@ -60,6 +60,8 @@ pub struct Intent {
 pub struct PortIntent {
     /// Which HCA.
     pub device: Sourced<DeviceSelector>,
+    /// What its group says of the HCA, where the host's own GUID comes before it.
+    pub kind: Option<Sourced<DeviceSelector>>,
     /// Port of the HCA, from 1; a selector by GUID names the port itself.
     pub port: u8,
     /// The interface name to pin.

@@ -190,6 +190,16 @@ fn only(text: &str, more: &str, rule: &'static str) -> Result<(), &'static str> 
     if text.chars().all(allowed) { Ok(()) } else { Err(rule) }
 }
 
+impl HostName {
+    /// Whether both can name one host: the whole name, or its first label when either is not qualified.
+    #[must_use]
+    pub fn can_be(&self, other: &Self) -> bool {
+        let first = |name: &Self| name.as_str().split('.').next().unwrap_or_default().to_owned();
+        let qualified = |name: &Self| name.as_str().contains('.');
+        self == other || (!(qualified(self) && qualified(other)) && first(self) == first(other))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -182,6 +182,13 @@ fn files_are_rendered_as_json_too() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let files = report["files"].as_array().unwrap();
     assert!(!files.is_empty());
+    let enabled = "/etc/systemd/system/sysinit.target.wants/selvedge-recover.service";
+    let links = report["links"].as_array().unwrap();
+    assert!(links.iter().any(|link| link["path"] == enabled), "{links:?}");
+    for link in links {
+        let path = folder.path().join(link["path"].as_str().unwrap().trim_start_matches('/'));
+        assert_eq!(fs::read_link(&path).unwrap().to_str(), link["target"].as_str());
+    }
     for file in files {
         let path = folder.path().join(file["path"].as_str().unwrap().trim_start_matches('/'));
         assert_eq!(fs::read_to_string(&path).unwrap(), file["content"].as_str().unwrap());
@@ -197,8 +204,48 @@ fn rendered_files_stay_below_their_folder() {
     symlink(outside.path(), folder.path().join("etc")).unwrap();
     let facts = ["--node", "node01", "--facts", "tests/cases/quickstart-node01/facts.json"];
     let out = ["--out", folder.path().to_str().unwrap()];
-    ends(&run(&[&["render", "examples/quickstart.toml"][..], &facts, &out].concat()), 1, "cannot write /etc/");
+    ends(
+        &run(&[&["render", "examples/quickstart.toml"][..], &facts, &out].concat()),
+        1,
+        &format!("cannot write {}/etc/", folder.path().display()),
+    );
     assert!(is_empty(outside.path()));
+}
+
+/// As on a full disk: no file may be longer than 512 bytes. A shell's `ulimit -f` counts in those, or in twice as many.
+fn on_a_small_disk(words: &[&str]) -> Output {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_selvedge")]).args(words);
+    shell.current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null()).output().unwrap()
+}
+
+#[test]
+fn pages_and_rendered_files_are_all_there_or_none() {
+    let facts = ["--node", "node01", "--facts", "tests/cases/quickstart-node01/facts.json"];
+    let render = [&["render", "examples/quickstart.toml"][..], &facts].concat();
+    for command in [render, vec!["man"]] {
+        let top = tempfile::tempdir().unwrap();
+        let out = top.path().join("a/b");
+        let words = [&command[..], &["--out", out.to_str().unwrap()]].concat();
+        let said = format!("cannot write {}/", out.display());
+        let output = on_a_small_disk(&words);
+        ends(&output, 1, &said);
+        ends(&output, 1, "File too large (os error 27); all is as it was");
+        assert!(is_empty(top.path()), "{command:?}");
+        // What was there stays, and nothing is beside it.
+        fs::create_dir_all(out.join("etc/modules-load.d")).unwrap();
+        for file in ["etc/modules-load.d/selvedge.conf", "selvedge-apply.1", "mine"] {
+            fs::write(out.join(file), "mine\n").unwrap();
+        }
+        ends(&on_a_small_disk(&words), 1, &said);
+        let left: Vec<String> = ["etc/modules-load.d/selvedge.conf", "selvedge-apply.1", "mine"]
+            .map(|file| fs::read_to_string(out.join(file)).unwrap())
+            .to_vec();
+        assert_eq!(left, ["mine\n"; 3], "{command:?}");
+        assert_eq!(fs::read_dir(&out).unwrap().count(), 3, "{command:?}");
+        assert_eq!(fs::read_dir(out.join("etc")).unwrap().count(), 1, "{command:?}");
+        ends(&run(&words), 0, "");
+    }
 }
 
 #[test]
@@ -295,16 +342,6 @@ fn a_host_outside_the_spec_is_told_how_to_go_on() {
     ends(&run(&["sm", "status", &spec]), 1, "it has 2 hosts; run this on a host of the spec, or name a port");
     let other = run(&["plan", &spec, "--node", "elsewhere03", "--root", &place.at("img").display().to_string()]);
     assert!(!String::from_utf8_lossy(&other.stderr).contains("--node"), "{other:?}");
-}
-
-#[test]
-fn an_image_is_refused_for_a_host_with_ports_by_plan_and_by_apply() {
-    let place = Place::new();
-    let image = place.at("img").display().to_string();
-    for command in ["plan", "apply", "drift"] {
-        let arguments = [command, "examples/quickstart.toml", "--node", "node01", "--root", &image];
-        ends(&run(&arguments), 1, "the spec gives node01 1 port, and an image has no HCA");
-    }
 }
 
 #[test]

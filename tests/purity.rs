@@ -82,7 +82,12 @@ const EFFECTS: &[&str] = &[
 ];
 
 /// What a module that passes its facts on does with an effect below it: the door is the shell's.
-const DOORS: &[(&str, &str)] = &[("facts", "gather::FactsError"), ("facts", "gather::gather")];
+const DOORS: &[(&str, &str)] = &[
+    ("facts", "gather::FactsError"),
+    ("facts", "gather::gather"),
+    ("facts", "gather::hardware_for"),
+    ("facts", "gather::look_into"),
+];
 
 fn all_modules() -> Vec<(String, String)> {
     let mut all = Vec::new();

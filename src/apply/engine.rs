@@ -240,7 +240,9 @@ impl<M: Machine> Run<'_, M> {
 /// and what was changed for the first time.
 fn own(owned: &Owned, desired: &Desired, made: &[Change], before: &States, missing: &BTreeSet<FilePath>) -> Owned {
     let ours: BTreeSet<FilePath> = folders(owned).union(missing).cloned().collect();
-    let is_kept = |object: &Object| !desired.deferred.is_empty() || desired.items.contains_key(object);
+    let is_unseen = |object: &Object| desired.at_rest && !object.is_persistent();
+    let is_kept =
+        |object: &Object| !desired.deferred.is_empty() || is_unseen(object) || desired.items.contains_key(object);
     let kept = owned.0.iter().filter(|(object, _)| is_kept(object));
     let mut owned = Owned(kept.map(|(object, origin)| (object.clone(), origin.clone())).collect());
     for change in made {

@@ -234,7 +234,8 @@ pub fn pending(store: &Store, now: u64) -> Result<Option<String>, StoreError> {
     })
 }
 
-fn way_back(last: &Last, when: When) -> WayBack<'_> {
+fn way_back<'a, M: Machine>(machine: &M, last: &'a Last, when: When) -> WayBack<'a> {
+    let when = if machine.is_at_rest() { When::AtRest } else { when };
     let Transaction { before, missing, changes, phase, .. } = &last.transaction;
     WayBack { before, missing, changes, fresh: *phase == Phase::Open, when }
 }
@@ -245,14 +246,16 @@ fn cuts_nothing<M: Machine>(
     cause: &'static str,
     protected: &[Protected],
 ) -> Result<(), UndoError> {
-    let ahead = ahead(machine, &way_back(last, When::Running))?;
+    let way_back = way_back(machine, last, When::Running);
+    let ahead = ahead(machine, &way_back)?;
     let refusals = guard(&ahead.disturbing, protected);
     if refusals.is_empty() { Ok(()) } else { Err(UndoError::CutsOwnBranch { cause, links: refusals }) }
 }
 
 /// Only where somebody asks for it: what failed, was cut off or not confirmed goes back in any case.
 fn leaves_no_fabric<M: Machine>(machine: &mut M, last: &Last) -> Result<(), UndoError> {
-    let ahead = ahead(machine, &way_back(last, When::Running))?;
+    let way_back = way_back(machine, last, When::Running);
+    let ahead = ahead(machine, &way_back)?;
     ahead.leaving.iter().try_for_each(|condition| machine.require(condition)).map_err(UndoError::LeavesTheFabric)
 }
 
@@ -264,5 +267,6 @@ fn undo<M: Machine>(
     when: When,
 ) -> Result<Rollback, StoreError> {
     let mut log = store.reopen(last)?;
-    Ok(roll_back(machine, &mut *log, &way_back(last, when), cause))
+    let way_back = way_back(machine, last, when);
+    Ok(roll_back(machine, &mut *log, &way_back, cause))
 }

@@ -24,6 +24,8 @@ pub enum When {
     Running,
     /// At boot, before the network: files go back, and of what runs only what is there; the rest is made from the files.
     Boot,
+    /// In an image: files go back, and nothing runs.
+    AtRest,
 }
 
 /// Where a rollback goes, and from where.
@@ -304,6 +306,7 @@ fn note_readers(change: &Change, stale: &mut BTreeSet<ConfigSystem>) {
 /// The states that can and need to be restored now.
 fn within(before: &States, observed: &States, when: When) -> States {
     let restorable = |object: &Object, state: &State| match (when, object) {
+        (When::AtRest, _) => object.is_persistent(),
         // It comes and goes with IPv6, and that with the MTU.
         (_, Object::LinkLocal { .. }) => observed.get(object) != State::Absent,
         (When::Running, _) => true,

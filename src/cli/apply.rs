@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use super::args::{self, Apply, Elsewhere, OnNode, Reach, Recover};
+use super::facts;
 use super::host::{Target, connect, in_the_spec, load, read_spec};
 use super::text::{self, Tense};
 use super::{Outcome, Stop, exit, print, tell, write_out};
@@ -33,7 +34,8 @@ pub(super) fn drift(args: &OnNode) -> Outcome {
 }
 
 fn report(args: &OnNode, report: PlanReport, tense: Tense) -> Outcome {
-    print(args.report.format, &report, || text::plan(&report, tense))?;
+    let lay_out = if args.root.is_some() { text::plan_of_image } else { text::plan };
+    print(args.report.format, &report, || lay_out(&report, tense))?;
     Ok(if report.changes.is_empty() { exit::OK } else { exit::DIFFERS })
 }
 
@@ -103,14 +105,14 @@ pub(super) fn confirm(args: &Elsewhere) -> Outcome {
 }
 
 pub(super) fn roll_back(args: &args::Rollback) -> Outcome {
-    let (which, saved) = match args.on.reach.target() {
-        Target::Here => match Session::live().roll_back(args.allow_cut)? {
-            (_, rollback @ Rollback::Failed { .. }) => {
-                return Err(Stop { message: rollback.to_string(), code: exit::TORN });
-            }
-            (which, rollback) => (which, rollback.saved().to_vec()),
-        },
-        Target::There(host) => {
+    let here = |mut session: Session| match session.roll_back(args.allow_cut)? {
+        (_, rollback @ Rollback::Failed { .. }) => Err(Stop { message: rollback.to_string(), code: exit::TORN }),
+        (which, rollback) => Ok((which, rollback.saved().to_vec())),
+    };
+    let (which, saved) = match (&args.root, args.on.reach.target()) {
+        (Some(root), _) => here(Session::image(root, None)?)?,
+        (None, Target::Here) => here(Session::live())?,
+        (None, Target::There(host)) => {
             let (remote, reply) = ask(&args.on, &host, Request::RollBack { allow_cut: args.allow_cut })?;
             match reply {
                 Reply::RolledBack { which, saved } => (which, saved),
@@ -122,7 +124,8 @@ pub(super) fn roll_back(args: &args::Rollback) -> Outcome {
         || "the last apply".to_owned(),
         |which| format!("apply {} of {}", which.number, text::date(which.at)),
     );
-    say(&format!("rolled back {which}: the node is as it was before it"))?;
+    let what = if args.root.is_some() { "image" } else { "node" };
+    say(&format!("rolled back {which}: the {what} is as it was before it"))?;
     for saved in saved {
         say(&format!("  note: {saved}"))?;
     }
@@ -153,16 +156,17 @@ pub(super) fn recover(args: &Recover) -> Outcome {
 }
 
 enum Place {
-    Session(Session, HostName),
+    Session(Box<Session>, HostName),
     There(HostName),
 }
 
 fn place(args: &OnNode) -> Result<Place, Stop> {
     if let Some(root) = &args.root {
-        return Ok(Place::Session(Session::image(root)?, args.reach.name()?));
+        let hardware = args.facts.as_deref().map(|path| facts::read_one(path).map(|(_, facts)| facts)).transpose()?;
+        return Ok(Place::Session(Box::new(Session::image(root, hardware)?), args.reach.name()?));
     }
     Ok(match args.reach.target() {
-        Target::Here => Place::Session(Session::live(), args.reach.name()?),
+        Target::Here => Place::Session(Box::new(Session::live()), args.reach.name()?),
         Target::There(host) => Place::There(host),
     })
 }

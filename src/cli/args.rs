@@ -143,6 +143,9 @@ pub(crate) struct Elsewhere {
 pub(crate) struct Rollback {
     #[command(flatten)]
     pub(crate) on: Elsewhere,
+    /// In a mounted image instead of on a running node
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["node", "spec"])]
+    pub(crate) root: Option<PathBuf>,
     /// Undo it even if that disturbs a link that carries your connection, the default route or a mounted file system, or
     /// stops the fabric's last subnet manager
     #[arg(long)]
@@ -228,9 +231,12 @@ pub(crate) struct OnNode {
     pub(crate) spec: Spec,
     #[command(flatten)]
     pub(crate) reach: Reach,
-    /// A mounted image instead of a running node: files only, of a spec that gives the host no port yet
+    /// A mounted image, or a tree that is a root file system, instead of a running node: files only, nothing is started
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
+    /// For an image: facts of the node, or of one with the same HCAs, as `selvedge facts` printed them
+    #[arg(long, value_name = "FILE", requires = "root")]
+    pub(crate) facts: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) report: Report,
 }

@@ -26,9 +26,7 @@ pub(super) fn this(otherwise: &str) -> Result<HostName, Stop> {
 
 /// Whether `name` is this host: the whole name, or its first label when either is not qualified.
 pub(super) fn is_this(name: &HostName, this: &HostName) -> bool {
-    let first = |name: &HostName| name.as_str().split('.').next().unwrap_or_default().to_owned();
-    let qualified = |name: &HostName| name.as_str().contains('.');
-    name == this || (!(qualified(name) && qualified(this)) && first(name) == first(this))
+    name.can_be(this)
 }
 
 /// What a command is for.

@@ -1,13 +1,11 @@
 //! Commands that only look or print: check, show, render, schema, completions.
 
-use std::fs;
-use std::path::Path;
-
 use clap::CommandFactory;
 
 use super::args::{Arguments, Check, Completions, Format, Offline, Render, Schema, SchemaOf};
 use super::facts;
 use super::host::{is_stdin, is_this, load, read_spec};
+use super::out::write_below;
 use super::shown::{Rendered, Shown};
 use super::{Outcome, Stop, exit, look, print, tell, write_out};
 use crate::compile::compile;
@@ -15,15 +13,12 @@ use crate::count::counted;
 use crate::facts::Facts;
 use crate::facts::by_host::FactsByHost;
 use crate::hosts::Interface;
-use crate::machine::Machine;
-use crate::machine::real::RealMachine;
 use crate::name::HostName;
 use crate::node::PlanReport;
 use crate::plan::Desired;
 use crate::resolve::resolve;
 use crate::sm::report::StatusReport;
 use crate::spec::{FaultRecord, Spec};
-use crate::state::{Change, Object, State};
 use crate::verify::Report;
 
 pub(super) fn check(args: &Check) -> Outcome {
@@ -60,29 +55,15 @@ pub(super) fn render(args: &Render) -> Outcome {
     let (host, desired) = desired(&args.offline)?;
     let rendered = Rendered::new(host, &desired);
     if let Some(folder) = &args.out {
-        write_below(folder, &desired)?;
+        let files = desired.items.iter().filter(|(object, _)| object.is_persistent());
+        let files = files.map(|(object, wanted)| (object.clone(), wanted.state.clone())).collect();
+        write_below(folder, &files, &desired.blobs)?;
     }
     print(args.offline.report.format, &rendered, || match &args.out {
-        Some(folder) => rendered.files.iter().map(|file| format!("{}\n", file.path.under(folder).display())).collect(),
+        Some(folder) => rendered.paths().map(|path| format!("{}\n", path.under(folder).display())).collect(),
         None => rendered.to_text(),
     })?;
     Ok(exit::OK)
-}
-
-/// Writes the files as an apply to an image would: whole, and never through a link that leads out of `folder`.
-fn write_below(folder: &Path, desired: &Desired) -> Result<(), Stop> {
-    let failed = |error: &dyn std::error::Error| Stop::failed(exit::causes(error).join(": "));
-    fs::create_dir_all(folder)
-        .map_err(|error| Stop::failed(format!("cannot make the folder {}: {error}", folder.display())))?;
-    let mut image = RealMachine::image(folder).map_err(|error| failed(&error))?;
-    for (object, wanted) in &desired.items {
-        if let (Object::File { .. }, State::File { .. }) = (object, &wanted.state) {
-            let (object, after, reason) = (object.clone(), wanted.state.clone(), wanted.reason.clone());
-            let change = Change { object, before: State::Absent, after, reason, disturbs: None, condition: None };
-            image.perform(&change, &desired.blobs).map_err(|error| failed(&error))?;
-        }
-    }
-    Ok(())
 }
 
 fn desired(args: &Offline) -> Result<(HostName, Desired), Stop> {

@@ -1,12 +1,14 @@
 //! The manual pages: made from the arguments' own help, with sections of their own on the main one.
 
-use std::fs;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::CommandFactory;
 
 use super::args::{Arguments, Man};
+use super::out::write_below;
 use super::{Outcome, Stop, exit, write_out};
+use crate::state::{Blobs, FilePath, Object, State};
 
 /// What the arguments do not say, in roff. The exit codes are in the part above.
 const SECTIONS: &str = r#".SH EXAMPLES
@@ -18,6 +20,7 @@ selvedge apply cluster.toml \-\-node node01 \-\-confirm 120
 selvedge confirm \-\-node node01
 selvedge verify cluster.toml
 selvedge hosts cluster.toml
+selvedge apply image.toml \-\-root /mnt \-\-node gpu01 \-\-facts node.json
 .fi
 .SH FILES
 .TP
@@ -49,12 +52,36 @@ pub(super) fn man(args: &Man) -> Outcome {
 }
 
 fn write_all(folder: &Path) -> Result<(), Stop> {
-    let failed = |error| Stop::failed(format!("cannot write the pages to {}: {error}", folder.display()));
-    fs::create_dir_all(folder).map_err(failed)?;
-    // Pages of subcommands that are hidden are left out, and so is that of `help`.
-    clap_mangen::generate_to(Arguments::command(), folder).map_err(failed)?;
+    let mut command = Arguments::command().disable_help_subcommand(true);
+    command.build();
+    let (mut files, mut blobs) = (BTreeMap::new(), Blobs::default());
+    for (name, page) in pages(command)? {
+        let path: FilePath = format!("/{name}").parse().map_err(|error| Stop::failed(format!("{name}: {error}")))?;
+        files.insert(Object::File { path }, State::File { digest: blobs.insert(page), mode: 0o644 });
+    }
+    write_below(folder, &files, &blobs)
+}
+
+/// The page of a command and those below it, by their file names. Those that are hidden are left out.
+fn pages(command: clap::Command) -> Result<Vec<(String, Vec<u8>)>, Stop> {
+    let mut pages = pages_of(command)?;
+    // The main page has sections of its own, and comes last.
+    pages.pop();
     let main = main_page(Arguments::command().disable_help_subcommand(true))?;
-    fs::write(folder.join("selvedge.1"), main).map_err(failed)
+    pages.push(("selvedge.1".to_owned(), main));
+    Ok(pages)
+}
+
+fn pages_of(command: clap::Command) -> Result<Vec<(String, Vec<u8>)>, Stop> {
+    let mut pages = Vec::new();
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()).cloned() {
+        pages.extend(pages_of(below)?);
+    }
+    let page = clap_mangen::Man::new(command);
+    let mut text = Vec::new();
+    page.render(&mut text).map_err(|error| Stop::failed(format!("cannot make the page: {error}")))?;
+    pages.push((page.get_filename(), text));
+    Ok(pages)
 }
 
 fn main_page(command: clap::Command) -> Result<Vec<u8>, Stop> {

@@ -11,6 +11,7 @@ mod init;
 mod inspect;
 mod man;
 mod manager;
+mod out;
 mod shown;
 mod text;
 mod verify;

@@ -40,7 +40,9 @@ pub(super) struct Rendered {
     /// The node.
     node: HostName,
     /// In the order of their paths.
-    pub(super) files: Vec<RenderedFile>,
+    files: Vec<RenderedFile>,
+    /// Symbolic links, such as those that enable units, in the order of their paths.
+    links: Vec<RenderedLink>,
 }
 
 /// One file.
@@ -48,11 +50,21 @@ pub(super) struct Rendered {
 #[serde(deny_unknown_fields)]
 pub(super) struct RenderedFile {
     /// Where it is on the node.
-    pub(super) path: FilePath,
+    path: FilePath,
     /// Its permissions as a number: 420 is 0644.
-    pub(super) mode: u32,
+    mode: u32,
     /// Its text.
     content: String,
+}
+
+/// One symbolic link.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RenderedLink {
+    /// Where it is on the node.
+    path: FilePath,
+    /// What it points to.
+    target: String,
 }
 
 impl Shown {
@@ -94,7 +106,21 @@ impl Rendered {
             }
             _ => None,
         });
-        Self { node, files: files.collect() }
+        let links = desired.items.iter().filter_map(|(object, wanted)| match (object, &wanted.state) {
+            (Object::File { path }, State::Symlink { target }) => {
+                Some(RenderedLink { path: path.clone(), target: target.clone() })
+            }
+            _ => None,
+        });
+        Self { node, files: files.collect(), links: links.collect() }
+    }
+
+    /// Of all, in their order.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &FilePath> {
+        let files = self.files.iter().map(|file| &file.path);
+        let mut paths: Vec<&FilePath> = files.chain(self.links.iter().map(|link| &link.path)).collect();
+        paths.sort();
+        paths.into_iter()
     }
 
     /// One after the other, each below a line with its path.
@@ -103,6 +129,7 @@ impl Rendered {
             let RenderedFile { path, mode, content } = file;
             format!("# ==> {path} (mode {mode:04o})\n{content}")
         };
-        self.files.iter().map(file).collect()
+        let link = |link: &RenderedLink| format!("# ==> {} is a link to {}\n", link.path, link.target);
+        self.files.iter().map(file).chain(self.links.iter().map(link)).collect()
     }
 }

@@ -19,6 +19,15 @@ pub(super) enum Tense {
 
 /// Lays out a report.
 pub(super) fn plan(report: &PlanReport, tense: Tense) -> String {
+    lay_out(report, tense, "`selvedge render` with the same arguments")
+}
+
+/// Lays out the report of an image, which `render` does not look into.
+pub(super) fn plan_of_image(report: &PlanReport, tense: Tense) -> String {
+    lay_out(report, tense, "the same with `--format json`")
+}
+
+fn lay_out(report: &PlanReport, tense: Tense, texts: &str) -> String {
     let mut out = String::new();
     let node = &report.node;
     let count = report.changes.len();
@@ -44,7 +53,7 @@ pub(super) fn plan(report: &PlanReport, tense: Tense) -> String {
     let news = report.changes.iter().filter(|row| row.diff.is_some() && row.change.before == State::Absent).count();
     if news > 0 {
         let news = counted(news, "new file");
-        let _ = writeln!(out, "  the text of the {news}: `selvedge render` with the same arguments");
+        let _ = writeln!(out, "  the text of the {news}: {}", texts);
     }
     for deferred in &report.deferred {
         let _ = writeln!(out, "  later: {}; waits until {}", deferred.what, deferred.until);

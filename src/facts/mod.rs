@@ -8,7 +8,7 @@ pub mod by_host;
 mod gather;
 pub mod text;
 
-pub use gather::{FactsError, gather};
+pub use gather::{FactsError, gather, hardware_for, look_into};
 
 use ipnet::IpNet;
 use schemars::JsonSchema;

@@ -35,6 +35,11 @@ pub trait Machine {
     /// When the machine refuses, with what it said.
     fn perform(&mut self, change: &Change, blobs: &Blobs) -> Result<(), MachineError>;
 
+    /// Whether it does not run: it has files, and nothing else can be seen or changed.
+    fn is_at_rest(&self) -> bool {
+        false
+    }
+
     /// Makes ready for a rollback: opens its connections anew, and removes what an interrupted write of `scope` left.
     ///
     /// Best effort: what matters of it shows when the states are looked at.

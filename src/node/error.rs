@@ -25,18 +25,6 @@ pub enum SessionError {
     /// The spec asks nothing of this host.
     #[error(transparent)]
     Compile(#[from] CompileError),
-    /// An image has no HCA.
-    #[error(
-        "the spec gives {host} {}, and an image has no HCA to write their configuration for: into an image go module \
-         options and what else needs no port; give `selvedge apply` on the running node for the rest",
-        counted(*.ports, "port")
-    )]
-    PortsOfImage {
-        /// The host.
-        host: HostName,
-        /// How many ports the spec gives it.
-        ports: usize,
-    },
     /// The host cannot be looked at.
     #[error(transparent)]
     Facts(#[from] FactsError),
@@ -86,6 +74,9 @@ pub enum SessionError {
     /// A link in an image's store could lead out of it.
     #[error("{0} is a symbolic link, and selvedge makes none there: look where it leads, then remove it")]
     StoreLink(PathBuf),
+    /// Something in an image's store that selvedge did not make.
+    #[error("{0} is none of the files and folders that selvedge makes there: look what it is, then remove it")]
+    StoreKind(PathBuf),
     /// `--confirm` on an image.
     #[error("an image has nothing to undo in time: --confirm is for a running node")]
     ConfirmOnImage,

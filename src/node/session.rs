@@ -20,14 +20,14 @@ use crate::apply::rollback::When;
 use crate::apply::store::{Lock, Store, StoreError, number_at};
 use crate::apply::{Applied, ApplyError, Confirm, Options, Rollback, apply};
 use crate::compile::compile;
-use crate::facts::{Facts, gather};
+use crate::facts::{Facts, gather, hardware_for, look_into};
 use crate::intent::Intent;
 use crate::machine::Machine;
 use crate::machine::real::RealMachine;
 use crate::name::{DeviceName, HostName, Label};
 use crate::plan::{Desired, refused};
 use crate::rdma::Guid;
-use crate::resolve::{ResolveFaults, resolve, select, strangers};
+use crate::resolve::{ResolveFaults, resolve, resolve_image, select, strangers};
 use crate::spec::{self, Checked, Faults, Spec};
 use crate::state::{Change, Owned};
 use crate::verify::{Check, NodeChecks, checks, memlock, ports};
@@ -70,6 +70,8 @@ pub struct Session {
     store: Store,
     root: PathBuf,
     live: bool,
+    /// The HCAs of an image's host, as a node that has such says.
+    hardware: Option<Facts>,
 }
 
 impl Session {
@@ -78,25 +80,30 @@ impl Session {
     pub fn live() -> Self {
         let root = PathBuf::from("/");
         let machine = RealMachine::live().with_fabric(Box::new(crate::sm::require));
-        Self { machine, store: Store::new(root.join(STORE)), root, live: true }
+        Self { machine, store: Store::new(root.join(STORE)), root, live: true, hardware: None }
     }
 
-    /// The file system image at `root`.
+    /// The file system image at `root`, for a host with HCAs as in `hardware`, which `selvedge facts` printed on a node.
     ///
     /// # Errors
     /// When it cannot be opened, or has links where its journals are to be.
-    pub fn image(root: &Path) -> Result<Self, SessionError> {
+    pub fn image(root: &Path, hardware: Option<Facts>) -> Result<Self, SessionError> {
         let machine = RealMachine::image(root)?;
         let store = image::store(&machine, STORE)?;
-        Ok(Self { machine, store, root: root.to_owned(), live: false })
+        let hardware = hardware.map(|facts| hardware_for(root, facts));
+        Ok(Self { machine, store, root: root.to_owned(), live: false, hardware })
     }
 
-    /// What this host has.
+    /// What this host has; of an image, what can be seen in it.
     ///
     /// # Errors
     /// When the kernel's own view cannot be read.
     pub fn facts(&self) -> Result<Facts, SessionError> {
-        Ok(gather(&self.root)?)
+        if self.live { Ok(gather(&self.root)?) } else { Ok(look_into(&self.root)) }
+    }
+
+    fn desired(&self, intent: &Intent, facts: &Facts) -> Result<Desired, ResolveFaults> {
+        if self.live { resolve(intent, facts) } else { resolve_image(intent, facts.clone(), self.hardware.as_ref()) }
     }
 
     /// The changes that an apply would make now.
@@ -104,14 +111,15 @@ impl Session {
     /// # Errors
     /// When the spec has faults, or the host cannot be looked at or have what is asked.
     pub fn plan(&mut self, spec: &SpecText, host: &HostName) -> Result<PlanReport, SessionError> {
-        let intent = self.intent(spec, host)?;
+        let intent = Self::intent(spec, host)?;
         let facts = self.facts()?;
-        let mut desired = resolve(&intent, &facts)?;
+        let mut desired = self.desired(&intent, &facts)?;
         let owned = self.store.owned()?;
         let observed = self.machine.observe(&desired.scope(&owned))?;
         let mut notes = earlier::notes(&self.store, now())?;
         let changes = desired.changes(&observed, &owned);
         notes.append(&mut desired.notes);
+        notes.extend(self.owner_note());
         notes.extend(refused(&changes, &facts.protected));
         notes.extend(strangers(&desired, &owned, &facts));
         let changes = changes.into_iter();
@@ -137,7 +145,7 @@ impl Session {
         confirm: Option<Duration>,
         watch: &mut dyn FnMut(&Change),
     ) -> Result<PlanReport, SessionError> {
-        let intent = self.intent(spec, host)?;
+        let intent = Self::intent(spec, host)?;
         if confirm.is_some() && !self.live {
             return Err(SessionError::ConfirmOnImage);
         }
@@ -177,11 +185,15 @@ impl Session {
         };
         let confirming = confirm.map(|_| &await_confirmation as Confirm<'_>);
         let options = Options { protected: facts.protected.clone(), confirm: confirming };
-        let Self { machine, store, root, .. } = self;
+        let Self { machine, store, root, live, hardware } = self;
         let mut first = Some(facts);
         let mut desire = |_: &mut RealMachine| {
-            let facts = first.take().map_or_else(|| gather(root), Ok)?;
-            let desired = resolve(intent, &facts)?;
+            let desired = match (first.take(), *live) {
+                (Some(facts), true) => resolve(intent, &facts)?,
+                (None, true) => resolve(intent, &gather(root)?)?,
+                // Nothing moves in an image but what is moved here.
+                (facts, false) => resolve_image(intent, facts.unwrap_or_else(|| look_into(root)), hardware.as_ref())?,
+            };
             Ok(with_origins(desired, store, &owned))
         };
         let mut open = || {
@@ -208,6 +220,7 @@ impl Session {
         }
         let applied = applied?;
         let mut notes = applied.notes;
+        notes.extend(self.owner_note());
         if !applied.changes.is_empty()
             && let Err(error) = self.store.prune()
         {
@@ -225,7 +238,7 @@ impl Session {
     /// # Errors
     /// When the spec has faults, or the host cannot be looked at.
     pub fn check(&mut self, spec: &SpecText, host: &HostName) -> Result<NodeChecks, SessionError> {
-        let intent = self.intent(spec, host)?;
+        let intent = Self::intent(spec, host)?;
         let facts = self.facts()?;
         let mut checks = checks::hardware_of(&intent, &facts);
         // What cannot be resolved is a finding like any other: the hardware checks say why.
@@ -341,14 +354,19 @@ impl Session {
         Ok(recovered)
     }
 
-    fn intent(&self, spec: &SpecText, host: &HostName) -> Result<Intent, SessionError> {
+    /// What to say of an image's files that are not root's.
+    fn owner_note(&self) -> Option<String> {
+        let user = nix::unistd::geteuid();
+        (!self.live && !user.is_root()).then(|| {
+            format!(
+                "its files are made as user {user}: they have to be root's before it boots, or NetworkManager refuses its profiles"
+            )
+        })
+    }
+
+    fn intent(spec: &SpecText, host: &HostName) -> Result<Intent, SessionError> {
         let checked = spec.load().map_err(SessionError::Spec)?;
-        let intent = compile(&checked.spec, host)?;
-        // What a port needs is read from its card and its interface.
-        if !self.live && !intent.ports.is_empty() {
-            return Err(SessionError::PortsOfImage { host: intent.host, ports: intent.ports.len() });
-        }
-        Ok(intent)
+        Ok(compile(&checked.spec, host)?)
     }
 
     /// Undoes what an earlier apply left half done; gives what to say of it.

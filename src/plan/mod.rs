@@ -32,6 +32,8 @@ pub struct Desired {
     pub deferred: Vec<Deferred>,
     /// What the reader should know: choices that were made for him, and why.
     pub notes: Vec<String>,
+    /// Of a host that does not run: what is not on disk is neither looked at nor changed.
+    pub at_rest: bool,
 }
 
 /// A wanted state and where it comes from.
@@ -96,12 +98,22 @@ impl Desired {
         self.items.entry(object).insert_entry(wanted).into_mut()
     }
 
+    /// What of it is to be on disk, for a host that does not run. Nothing is left for later: all else follows at boot.
+    #[must_use]
+    pub fn on_disk(mut self) -> Self {
+        self.items.retain(|object, _| object.is_persistent());
+        self.deferred.clear();
+        self.at_rest = true;
+        self
+    }
+
     /// The objects to look at before a diff: all that is wanted and all that is owned.
     #[must_use]
     pub fn scope(&self, owned: &Owned) -> Vec<Object> {
         let mut scope: Vec<Object> = self.items.keys().chain(owned.0.keys()).cloned().collect();
         scope.sort();
         scope.dedup();
+        scope.retain(|object| !self.at_rest || object.is_persistent());
         scope
     }
 
@@ -115,6 +127,8 @@ impl Desired {
     /// The ordered changes that lead from `observed` to this.
     #[must_use]
     pub fn changes(&self, observed: &Observed, owned: &Owned) -> Vec<Change> {
-        order(diff(self, &observed.states, owned))
+        let mut changes = diff(self, &observed.states, owned);
+        changes.retain(|change| !self.at_rest || change.object.is_persistent());
+        order(changes)
     }
 }

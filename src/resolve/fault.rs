@@ -238,6 +238,14 @@ pub enum ResolveFault {
         /// What the port says.
         guid: Guid,
     },
+    /// What only the hardware can say, and nothing has said.
+    #[error("not known of the HCAs, which an image does not have:{}", list_text_of(ports))]
+    HardwareUnknown {
+        /// Each port with what is not known of it: `ib0 ([[nodes.ports]] device = "mlx5_0"): its GUID`.
+        ports: Vec<String>,
+        /// What to do, one line each.
+        ways: Vec<String>,
+    },
     /// A file cannot be made.
     #[error("a file cannot be made: {0}")]
     Render(#[from] RenderError),
@@ -252,6 +260,9 @@ impl ResolveFault {
             Self::NoDevice { present, .. } if present.is_empty() => {
                 one("`lspci` shows whether the HCA is there, `rdma link` whether its driver is loaded")
             }
+            Self::NoDevice { origin, .. } if origin.entry.starts_with("guid") => one(
+                "a port that is here has another GUID: a card that was replaced brings its own; correct it in the spec",
+            ),
             Self::NoDevice { .. } | Self::NoPort { .. } => {
                 one("name one of these; names move with driver upgrades, `guid` and `pci` do not")
             }
@@ -284,9 +295,15 @@ impl ResolveFault {
             Self::NoProgram { package, .. } => vec![format!("install the package {package}")],
             Self::ManagerWithoutPort { .. } => one("give the host a port in such a network, or name another host"),
             Self::NoGuid { .. } => one("the subnet manager or the driver has not set it up: see `ibstat`"),
+            Self::HardwareUnknown { ways, .. } => ways.clone(),
             Self::Render(_) | Self::Priority { .. } | Self::Manager { .. } => Vec::new(),
         }
     }
+}
+
+/// One on each line.
+fn list_text_of(lines: &[String]) -> String {
+    lines.iter().fold(String::new(), |text, line| text + "\n    " + line)
 }
 
 /// What can be done about a file that comes first.
@@ -314,5 +331,5 @@ fn list_text(present: &[String]) -> String {
     if present.is_empty() {
         return "; there is none at all".to_owned();
     }
-    present.iter().fold("; there is".to_owned(), |text, line| text + "\n    " + line)
+    "; there is".to_owned() + &list_text_of(present)
 }

@@ -10,11 +10,13 @@
 mod config;
 mod fault;
 mod files;
+mod image;
 mod live;
 mod manager;
 mod port;
 
 pub use fault::{ResolveFault, ResolveFaults};
+pub use image::resolve_image;
 
 use ipnet::IpNet;
 

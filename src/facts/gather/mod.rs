@@ -50,21 +50,48 @@ pub fn gather(root: &Path) -> Result<Facts, FactsError> {
     gather_from(&tree, network.as_ref().map(|network| -> &dyn Network { network }))
 }
 
+/// Looks into the image of a host whose root folder is `root`: its name, programs and configuration. What only running
+/// hardware can say is not there.
+#[must_use]
+pub fn look_into(root: &Path) -> Facts {
+    without_network(&Tree::at_rest(root))
+}
+
+/// Of `facts` that another host, or an earlier boot, gave: what holds for the image at `root` as well.
+///
+/// Its HCAs do. Addresses are its own, and a file that networkd chose is only where the image has it too.
+#[must_use]
+pub fn hardware_for(root: &Path, facts: Facts) -> Facts {
+    let tree = Tree::at_rest(root);
+    let mut facts = facts;
+    let ports = facts.devices.iter_mut().flat_map(|device| &mut device.ports);
+    for netdev in ports.filter_map(|port| port.netdev.as_mut()) {
+        netdev.addresses.clear();
+        netdev.networkd_file = netdev.networkd_file.take().filter(|file| tree.has(file.as_str()));
+    }
+    facts
+}
+
 fn gather_from(tree: &Tree, network: Option<&dyn Network>) -> Result<Facts, FactsError> {
     let mut devices = devices::devices(tree);
     if let Some(network) = network {
         let netdevs = devices.iter_mut().flat_map(|device| &mut device.ports).filter_map(|port| port.netdev.as_mut());
         netdevs.for_each(|netdev| netdev.addresses = network.of(&netdev.name));
     }
-    Ok(Facts {
+    let protected = network.map_or_else(Vec::new, |network| protect::protected(tree, network));
+    Ok(Facts { devices, protected, ..without_network(tree) })
+}
+
+fn without_network(tree: &Tree) -> Facts {
+    Facts {
         version: VERSION,
         hostname: host_name(tree),
         kernel: kernel_release(tree),
-        devices,
+        devices: Vec::new(),
         config: config::evidence(tree),
         programs: config::programs(tree),
-        protected: network.map_or_else(Vec::new, |network| protect::protected(tree, network)),
-    })
+        protected: Vec::new(),
+    }
 }
 
 /// As the kernel has it; in an image, as it will be after boot.

@@ -1,6 +1,7 @@
 //! Reads below a root folder. What is not there, or may not be read, is `None`.
 //!
-//! In an image symbolic links lead where they will lead once it runs: never out of it.
+//! In an image symbolic links lead where they will lead once it runs: never out of it. Its /proc, /sys, /dev and /run
+//! are empty, whatever a chroot has mounted there: that would be of the host that builds it.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -12,10 +13,18 @@ use nix::dir::Dir;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat2, readlinkat};
 use nix::sys::stat::Mode;
 
+/// What a running kernel and its services fill.
+const RUNTIME: [&str; 4] = ["/proc/", "/sys/", "/dev/", "/run/"];
+
+/// The most that is read of a file in an image, bytes: what is read here is far below.
+const MOST_BYTES: u64 = 1 << 20;
+
 /// A file tree that looks like a host's.
 pub(super) struct Tree {
     /// None on the host itself.
     root: Option<Image>,
+    /// Whether nothing runs in it.
+    at_rest: bool,
 }
 
 struct Image(Option<OwnedFd>);
@@ -23,25 +32,36 @@ struct Image(Option<OwnedFd>);
 impl Tree {
     pub(super) fn new(root: &Path) -> Self {
         if root == Path::new("/") {
-            return Self { root: None };
+            return Self { root: None, at_rest: false };
         }
-        let opened = open(root, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty());
-        Self { root: Some(Image(opened.ok())) }
+        Self { root: Some(Image::open_root(root)), at_rest: false }
+    }
+
+    /// An image of a host, which is not running; its root may be this host's own.
+    pub(super) fn at_rest(root: &Path) -> Self {
+        Self { root: Some(Image::open_root(root)), at_rest: true }
+    }
+
+    fn is_empty_at(&self, path: &str) -> bool {
+        self.at_rest && RUNTIME.iter().any(|folder| path.starts_with(folder))
     }
 
     /// What is at a path, a link there followed.
     fn open(&self, path: &str) -> Option<File> {
         match &self.root {
             None => File::open(path).ok(),
-            // What is neither a file nor a folder must not block.
-            Some(image) => image.open(path, OFlag::O_RDONLY | OFlag::O_NONBLOCK).map(File::from),
+            Some(_) if self.is_empty_at(path) => None,
+            Some(image) => image.open_readable(path),
         }
     }
 
     /// The bytes of a file.
     pub(super) fn bytes(&self, path: &str) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
-        self.open(path)?.read_to_end(&mut bytes).ok()?;
+        let file = self.open(path)?;
+        // The kernel's own files end; what somebody put into an image need not.
+        let most = if self.root.is_some() { MOST_BYTES } else { u64::MAX };
+        file.take(most).read_to_end(&mut bytes).ok()?;
         Some(bytes)
     }
 
@@ -71,7 +91,7 @@ impl Tree {
     pub(super) fn has(&self, path: &str) -> bool {
         match &self.root {
             None => Path::new(path).symlink_metadata().is_ok(),
-            Some(image) => image.open(path, OFlag::O_PATH | OFlag::O_NOFOLLOW).is_some(),
+            Some(image) => !self.is_empty_at(path) && image.open(path, OFlag::O_PATH | OFlag::O_NOFOLLOW).is_some(),
         }
     }
 
@@ -79,6 +99,7 @@ impl Tree {
     pub(super) fn link_name(&self, path: &str) -> Option<String> {
         let target = match &self.root {
             None => fs::read_link(path).ok()?,
+            Some(_) if self.is_empty_at(path) => return None,
             Some(image) => {
                 let link = image.open(path, OFlag::O_PATH | OFlag::O_NOFOLLOW)?;
                 PathBuf::from(readlinkat(&link, "").ok()?)
@@ -103,6 +124,19 @@ impl Tree {
 }
 
 impl Image {
+    fn open_root(root: &Path) -> Self {
+        Self(open(root, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty()).ok())
+    }
+
+    /// A regular file or a folder. To open a fifo or a device can block or do something, so it is looked at before.
+    fn open_readable(&self, path: &str) -> Option<File> {
+        let found = File::from(self.open(path, OFlag::O_PATH)?).metadata().ok()?;
+        if !found.is_file() && !found.is_dir() {
+            return None;
+        }
+        self.open(path, OFlag::O_RDONLY | OFlag::O_NONBLOCK).map(File::from)
+    }
+
     fn open(&self, path: &str, flags: OFlag) -> Option<OwnedFd> {
         let how = OpenHow::new().flags(flags | OFlag::O_CLOEXEC).resolve(ResolveFlag::RESOLVE_IN_ROOT);
         openat2(self.0.as_ref()?, path, how).ok()

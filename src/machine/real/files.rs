@@ -23,6 +23,9 @@ use self::folder::{Folder, Root};
 use crate::machine::MachineError;
 use crate::state::{Blobs, FilePath, Object, State};
 
+/// The most that a file may have to be looked at, bytes: those that are managed have a thousandth of it.
+const MOST_BYTES: u64 = 16 << 20;
+
 /// The files of a host or of an image.
 pub(super) struct Files {
     root: Root,
@@ -129,6 +132,9 @@ fn look(folder: &Folder, name: &str, blobs: &mut Blobs) -> io::Result<State> {
         }
         SFlag::S_IFDIR => return Ok(unknown("it is a folder")),
         _ => return Ok(unknown("it is neither a regular file nor a symbolic link")),
+    }
+    if u64::try_from(stat.st_size).is_ok_and(|bytes| bytes > MOST_BYTES) {
+        return Ok(unknown("it is larger than 16 MiB, which no file of selvedge's is"));
     }
     // Should something else have taken the file's place by now, the open must neither follow nor block.
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;

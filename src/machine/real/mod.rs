@@ -139,6 +139,10 @@ impl Machine for RealMachine {
         performed.inspect_err(|error| live.drop_lost(error))
     }
 
+    fn is_at_rest(&self) -> bool {
+        self.live.is_none()
+    }
+
     fn refresh(&mut self, scope: &[Object]) {
         if let Some(live) = &mut self.live {
             *live = Live::default();

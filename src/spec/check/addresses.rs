@@ -111,6 +111,7 @@ fn limits_in(
 ) {
     let Some(cidr) = c.draft.networks.all.get(&name.value).and_then(|network| network.cidr.as_ref()) else { return };
     let (Some(hosts), Some(stride)) = (&group.hosts, &group.stride) else { return };
+    let offset = group.offset.as_ref().map_or(0, |offset| offset.value);
     let mut found: Vec<AddressError> = Vec::new();
     for (number, host) in numbers.extremes(exceptions.of(&name.value)).into_iter().flatten() {
         let Err(e) = addressing::address_of_number(cidr.value, number) else { continue };
@@ -122,25 +123,29 @@ fn limits_in(
             AddressError::NotAfterBase { number: 0, .. } => (
                 Code::NetworkAddress,
                 format!("`{host}` has number 0, and base + 0 is the own address of network `{}`", name.value),
-                "`offset = 1` in this group shifts all its hosts by one",
+                format!("`offset = {}` in this group shifts all its hosts by one", i128::from(offset) + 1),
             ),
             AddressError::NotAfterBase { .. } => (
                 Code::NumberOutOfRange,
                 format!("`{host}` would have number {number}, which is before the start of network `{}`", name.value),
-                "the `offset` of this group takes away too much",
+                format!(
+                    "the `offset` of this group takes away too much: make it at least {}",
+                    i128::from(offset) - number + 1
+                ),
             ),
             AddressError::Broadcast { .. } => (
                 Code::BroadcastAddress,
                 format!("`{host}` has number {number}, which in network `{}` is the broadcast address", name.value),
-                "a wider network (a shorter prefix) has room",
+                "a wider network (a shorter prefix) has room".to_owned(),
             ),
             other => (
                 Code::NetworkTooSmall,
                 format!("`{host}` has number {number}, and {}", beyond(other, &name.value)),
                 if stride.value > 1 {
                     "a smaller `stride` makes numbers smaller, and a wider network (a shorter prefix) has room"
+                        .to_owned()
                 } else {
-                    "a wider network (a shorter prefix) has room; `offset` or `numbering = \"position\"` make numbers smaller"
+                    "a wider network (a shorter prefix) has room; `offset` or `numbering = \"position\"` make numbers smaller".to_owned()
                 },
             ),
         };

@@ -153,7 +153,12 @@ pub(super) fn unknown_word<'w>(
 /// An integer of a range.
 pub(super) fn integer(d: &mut Decoder<'_>, value: &Value<'_>, range: RangeInclusive<i64>) -> Option<i64> {
     let DeValue::Integer(number) = value.get_ref() else {
-        wrong_type(d, value, "an integer", "");
+        let unquoted = value.get_ref().as_str().filter(|text| text.parse::<i64>().is_ok());
+        let help = match unquoted {
+            Some(number) => format!("without quotes: `{number}`"),
+            None => "a whole number, without quotes, point or unit: `2`".to_owned(),
+        };
+        wrong_type(d, value, "an integer", &help);
         return None;
     };
     // One that does not fit 64 bits is out of any range.

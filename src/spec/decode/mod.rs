@@ -48,7 +48,8 @@ pub(super) struct Decoded {
 
 pub(super) fn decode(text: &str) -> Decoded {
     let (tree, errors) = Tree::parse_recoverable(text);
-    let syntax: Vec<_> = errors.iter().map(|e| syntax_fault(text, e)).collect();
+    let mut syntax: Vec<_> = errors.iter().map(|e| syntax_fault(text, e)).collect();
+    drop_keys_of_a_second_table(&mut syntax, text);
     let mut d = Decoder { text, faults: Vec::new() };
     let tree = tree.into_inner();
     let Some(draft) = version(&mut d, &tree).then(|| document(&mut d, &tree)) else {
@@ -75,6 +76,34 @@ fn syntax_fault(text: &str, e: &toml::de::Error) -> Fault {
         () => "a line is a table's header, `[networks.compute]`, or a key and its value, `mtu = 2044`",
     };
     Fault::new(Code::Syntax, span, format!("this is not TOML: {message}")).help(help)
+}
+
+/// Where a table's header stands twice, its keys are reported as standing twice too: the header is the mistake.
+fn drop_keys_of_a_second_table(syntax: &mut Vec<Fault>, text: &str) {
+    let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(end, _)| end + 1));
+    let is_header =
+        |start: &usize| text.get(*start..).is_some_and(|line| line.trim_start_matches([' ', '\t']).starts_with('['));
+    let headers: Vec<usize> = starts.filter(is_header).collect();
+    // The header that the place is in or below, and whether it is in it.
+    let header_of = |at: usize| {
+        let above = headers.partition_point(|start| *start <= at);
+        let start = *headers.get(above.checked_sub(1)?)?;
+        Some((start, !text.get(start..at)?.contains('\n')))
+    };
+    let duplicates = syntax.iter().filter(|fault| is_duplicate(fault));
+    let twice: BTreeSet<usize> = duplicates
+        .filter_map(|fault| header_of(fault.span.start).filter(|(_, within)| *within).map(|(start, _)| start))
+        .collect();
+    if twice.is_empty() {
+        return;
+    }
+    let is_echo =
+        |fault: &Fault| header_of(fault.span.start).is_some_and(|(header, within)| !within && twice.contains(&header));
+    syntax.retain(|fault| !(is_duplicate(fault) && is_echo(fault)));
+}
+
+fn is_duplicate(fault: &Fault) -> bool {
+    fault.message.contains("duplicate key")
 }
 
 /// Drops what may only be an echo of a syntax fault: faults on its line, and of things not found.

@@ -183,10 +183,17 @@ pub(super) fn pci(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<PciAddress> 
 }
 
 pub(super) fn guid(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<Guid> {
-    leaf::parsed(d, value, str::parse, |text, _, at| {
+    let guid: Guid = leaf::parsed(d, value, str::parse, |text, _, at| {
         Fault::new(Code::BadGuid, at, format!("{} is not a GUID", quote(text)))
             .help("16 hexadecimal digits, as `ibstat` prints them: `0x0002c90300000001`")
-    })
+    })?;
+    // What a port has that is not set up, and what a read of a dead card gives.
+    if matches!(guid.0, 0 | u64::MAX) {
+        let fault = Fault::new(Code::BadGuid, place(value), format!("{guid} is the GUID of no port"));
+        d.faults.push(fault.help("a port's own GUID, as `ibstat` prints it; one that is all zeros or ones is not set"));
+        return None;
+    }
+    Some(guid)
 }
 
 pub(super) fn address(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<IpAddr> {
