@@ -72,6 +72,7 @@ pub fn compile(spec: &Spec, host: &HostName) -> Result<Intent, CompileError> {
             origin: origin("[[nodes]]".to_owned(), "config", &quoted(config_word(group.config))),
         },
         managers: managers(spec, &host),
+        memlock: Sourced { value: group.memlock.clone(), origin: memlock_origin(group) },
         modules: spec.modules.clone(),
         cluster: spec.cluster.name.clone(),
         host,
@@ -147,6 +148,7 @@ fn compile_port(spec: &Spec, group: &NodeGroup, host: &HostName, port: &Port) ->
         network: port.network.clone(),
         fabric: network.fabric.clone(),
         speed: fabric.speed,
+        hosts: hosts_in(spec, &port.network),
         address,
         mode: Sourced { value: network.mode, origin: from_network("mode", &quoted(mode_word(network.mode))) },
         mtu: Sourced { value: network.mtu, origin: from_network("mtu", &mtu_word(network)) },
@@ -156,6 +158,17 @@ fn compile_port(spec: &Spec, group: &NodeGroup, host: &HostName, port: &Port) ->
             origin: origin(format!("[fabrics.{}]", network.fabric), "mtu", &fabric.mtu.bytes().to_string()),
         },
     })
+}
+
+/// How many hosts have a port in a network.
+fn hosts_in(spec: &Spec, network: &Label) -> usize {
+    let in_it = |group: &&NodeGroup| group.ports.iter().any(|port| port.network == *network);
+    spec.nodes.iter().filter(in_it).map(|group| group.hosts.count()).sum()
+}
+
+fn memlock_origin(group: &NodeGroup) -> Origin {
+    let units: Vec<String> = group.memlock.iter().map(|unit| quoted(unit.as_str())).collect();
+    origin("[[nodes]]".to_owned(), "memlock", &format!("[{}]", units.join(", ")))
 }
 
 /// The HCA of a port: the host's own GUID before what its group says.

@@ -4,12 +4,12 @@
 //! carries the place in the spec that it came from, so that every reason and
 //! every refusal further on can name it. Values only.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use ipnet::IpNet;
 
-use crate::name::{HostName, IfName, Label, ModuleName};
+use crate::name::{HostName, IfName, Label, ModuleName, UnitName};
 use crate::rdma::{Guid, Speed, Transport};
 use crate::spec::{ConfigChoice, DeviceSelector, FabricMtu, ModeChoice, ModuleOption, MtuChoice};
 
@@ -50,6 +50,8 @@ pub struct Intent {
     pub ports: Vec<PortIntent>,
     /// The fabrics that this host is a subnet manager of.
     pub managers: Vec<ManagerRole>,
+    /// The services without a limit of locked memory.
+    pub memlock: Sourced<BTreeSet<UnitName>>,
     /// Options of kernel modules: module, parameter, value.
     pub modules: BTreeMap<ModuleName, BTreeMap<ModuleName, ModuleOption>>,
 }
@@ -71,6 +73,8 @@ pub struct PortIntent {
     pub transport: Sourced<Transport>,
     /// Nominal speed; only verify looks at it.
     pub speed: Speed,
+    /// How many hosts have a port in the network, this one among them.
+    pub hosts: usize,
     /// This host's address in the network.
     pub address: Sourced<IpNet>,
     /// IPoIB mode; `Auto` on RoCE means none.

@@ -62,8 +62,12 @@ fn address(text: &str) -> Object {
     Object::Address { link: "ib0".parse().unwrap(), address: text.parse().unwrap() }
 }
 
+fn arp() -> Object {
+    Object::Sysctl { key: "net/ipv4/conf/ib0/arp_ignore".parse().unwrap() }
+}
+
 fn seen(machine: &mut impl Machine) -> BTreeMap<String, String> {
-    let mut scope = vec![mode("ib0"), mtu("ib0"), up("ib0")];
+    let mut scope = vec![mode("ib0"), mtu("ib0"), up("ib0"), arp()];
     scope.extend(ADDRESSES.map(address));
     let states = machine.observe(&scope).unwrap().states;
     states.0.iter().map(|(object, state)| (object.to_string(), state.to_string())).collect()
@@ -87,13 +91,14 @@ impl Random {
     }
 
     fn change(&mut self) -> Change {
-        match self.below(4) {
+        match self.below(5) {
             0 => {
                 let mode_after = [IpoibMode::Datagram, IpoibMode::Connected][self.below(2)];
                 change(mode("ib0"), State::Mode { mode: mode_after })
             }
             1 => change(mtu("ib0"), State::Mtu { bytes: MTUS[self.below(MTUS.len())] }),
             2 => change(up("ib0"), [State::Up, State::Down][self.below(2)].clone()),
+            3 => change(arp(), State::Value { text: ["0", "1"][self.below(2)].to_owned() }),
             _ => {
                 let object = address(ADDRESSES[self.below(ADDRESSES.len())]);
                 change(object, [State::Present, State::Absent][self.below(2)].clone())
