@@ -384,6 +384,10 @@ impl SimMachine {
     fn set_mtu(&mut self, name: &IfName, bytes: u32, change: &Change) -> Result<(), MachineError> {
         let port = self.port_of(name, change)?;
         let link = self.link_mut(name, change)?;
+        // What it has already is not judged (dev_set_mtu_ext).
+        if link.mtu == bytes {
+            return Ok(());
+        }
         let range = match link.mode {
             IpoibMode::Connected => 0..=CONNECTED_MTU,
             IpoibMode::Datagram => MIN_MTU + IPOIB_HEADER_BYTES..=port.max_mtu - IPOIB_HEADER_BYTES,
