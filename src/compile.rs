@@ -77,6 +77,7 @@ pub fn compile(spec: &Spec, host: &HostName) -> Result<Intent, CompileError> {
             origin: origin("[[nodes]]".to_owned(), "config", &quoted(config_word(group.config))),
         },
         managers: managers(spec, &host),
+        memlock: Sourced { value: group.memlock.clone(), origin: memlock_origin(group) },
         modules: spec.modules.clone(),
         cluster: spec.cluster.name.clone(),
         host,
@@ -146,7 +147,11 @@ fn compile_port(spec: &Spec, group: &NodeGroup, host: &HostName, port: &Port) ->
     let no_device = || CompileError::Dangling { origin: origin(table(), "interface", &quoted(interface())) };
     let mut links = vec![own_link(port, first_name, first)];
     for (name, network) in networks {
-        let address = AddressIntent { network: name.clone(), address: address(spec, group, host, name, network)? };
+        let address = AddressIntent {
+            network: name.clone(),
+            hosts: hosts_in(spec, name),
+            address: address(spec, group, host, name, network)?,
+        };
         let tag = tag(fabric, name, network)?;
         let at =
             links.iter().position(|link| link.tag.as_ref().map(|tag| tag.value) == tag.as_ref().map(|tag| tag.value));
@@ -237,6 +242,17 @@ fn address(
 
 fn network_table(name: &Label) -> String {
     format!("[networks.{name}]")
+}
+
+/// How many hosts have a port in a network.
+fn hosts_in(spec: &Spec, network: &Label) -> usize {
+    let in_it = |group: &&NodeGroup| group.ports.iter().any(|port| port.networks.contains(network));
+    spec.nodes.iter().filter(in_it).map(|group| group.hosts.count()).sum()
+}
+
+fn memlock_origin(group: &NodeGroup) -> Origin {
+    let units: Vec<String> = group.memlock.iter().map(|unit| quoted(unit.as_str())).collect();
+    origin("[[nodes]]".to_owned(), "memlock", &format!("[{}]", units.join(", ")))
 }
 
 /// The HCA of a port: the host's own GUID before what its group says.

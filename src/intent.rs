@@ -4,12 +4,12 @@
 //! carries the place in the spec that it came from, so that every reason and
 //! every refusal further on can name it. Values only.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use ipnet::IpNet;
 
-use crate::name::{HostName, IfName, Label, ModuleName};
+use crate::name::{HostName, IfName, Label, ModuleName, UnitName};
 use crate::rdma::{Guid, PKey, Speed, Transport};
 use crate::spec::{ConfigChoice, DeviceSelector, FabricMtu, ModeChoice, ModuleOption, MtuChoice};
 use crate::tag::Tag;
@@ -51,6 +51,8 @@ pub struct Intent {
     pub ports: Vec<PortIntent>,
     /// The fabrics that this host is a subnet manager of.
     pub managers: Vec<ManagerRole>,
+    /// The services without a limit of locked memory.
+    pub memlock: Sourced<BTreeSet<UnitName>>,
     /// Options of kernel modules: module, parameter, value.
     pub modules: BTreeMap<ModuleName, BTreeMap<ModuleName, ModuleOption>>,
 }
@@ -96,6 +98,8 @@ pub struct LinkIntent {
 pub struct AddressIntent {
     /// The network.
     pub network: Label,
+    /// How many hosts have a port in it, this one among them.
+    pub hosts: usize,
     /// This host's address, with the prefix length of the network.
     pub address: Sourced<IpNet>,
 }

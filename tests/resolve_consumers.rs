@@ -9,6 +9,8 @@
 
 #[path = "resolve/case.rs"]
 mod case;
+#[path = "resolve/consumers/dropin.rs"]
+mod dropin;
 #[path = "resolve/consumers/keyfile.rs"]
 mod keyfile;
 #[path = "resolve/consumers/modprobe.rs"]
@@ -19,6 +21,8 @@ mod netplan;
 mod networkd;
 #[path = "resolve/consumers/programs.rs"]
 mod programs;
+#[path = "resolve/consumers/sysctl.rs"]
+mod sysctl;
 #[path = "resolve/consumers/systemd.rs"]
 mod systemd;
 #[path = "resolve/consumers/tree.rs"]
@@ -45,13 +49,15 @@ struct Consumer {
     mutants: &'static [(&'static str, &'static str, &'static str)],
 }
 
-const CONSUMERS: [&Consumer; 6] = [
+const CONSUMERS: [&Consumer; 8] = [
     &netplan::CONSUMER,
     &networkd::CONSUMER,
     &keyfile::CONSUMER,
     &udev::CONSUMER,
     &modprobe::CONSUMER,
+    &sysctl::CONSUMER,
     &systemd::CONSUMER,
+    &dropin::CONSUMER,
 ];
 
 fn main() {

@@ -24,7 +24,9 @@ use crate::machine::{Machine, MachineError};
 use crate::name::IfName;
 use crate::plan::{Deferred, Desired};
 use crate::rdma::{Guid, IpoibMode};
-use crate::state::{Blobs, Change, Condition, Digest, FilePath, Object, Observed, Owned, State};
+use crate::state::{
+    Blobs, Change, Condition, Digest, FilePath, LinkSetting, Object, Observed, Owned, State, SysctlKey,
+};
 
 /// A rollback after which nothing of somebody else's had to be kept.
 const DONE: Rollback = Rollback::Done { saved: Vec::new() };
@@ -58,6 +60,8 @@ fn wanted(mode: IpoibMode, mtu: u32, address: &str, file: &str) -> Desired {
     desired.want(Object::LinkMtu { link: ib0() }, State::Mtu { bytes: mtu }, "mtu");
     desired.want(Object::LinkUp { link: ib0() }, State::Up, "a port of a network is up");
     desired.want(Object::Address { link: ib0(), address: address.parse().unwrap() }, State::Present, "cidr");
+    let arp = SysctlKey::of_ipv4_link(&ib0(), LinkSetting::ArpIgnore);
+    desired.want(Object::Sysctl { key: arp }, State::Value { text: "1".to_owned() }, "two ports on a fabric");
     desired.want(Object::Unit { name: "selvedge-opensm-compute.service".parse().unwrap() }, State::Running, "primary");
     desired
 }

@@ -13,7 +13,7 @@ use super::{Machine, MachineError};
 use crate::name::{IfName, ModuleName, UnitName};
 use crate::rdma::{CONNECTED_MTU, Guid, IPOIB_HEADER_BYTES, IpoibMode};
 use crate::state::{
-    AddressGeneration, Blobs, Change, Condition, ConfigSystem, FilePath, Object, Observed, Route, State,
+    AddressGeneration, Blobs, Change, Condition, ConfigSystem, FilePath, Object, Observed, Route, State, SysctlKey,
 };
 use crate::tag::Tag;
 
@@ -22,6 +22,9 @@ const MIN_MTU: u32 = 68;
 
 /// The smallest MTU that carries IPv6 (RFC 8200, section 5), bytes: below it IPv6 leaves the link.
 const MIN_IPV6_MTU: u32 = 1280;
+
+/// What the ARP settings of a new link are.
+const UNSET: &str = "0";
 
 /// An InfiniBand port that gets an interface when `ib_ipoib` is loaded.
 #[derive(Debug, Clone)]
@@ -57,6 +60,8 @@ pub struct SimLink {
     pub addresses: BTreeSet<IpNet>,
     /// Routes that somebody made; they go when the link goes down.
     pub routes: BTreeSet<Route>,
+    /// Its IPv4 settings that are not the kernel's default of 0.
+    pub settings: BTreeMap<String, String>,
 }
 
 fn least_mtu(address: &IpNet) -> u32 {
@@ -83,6 +88,8 @@ pub struct SimMachine {
     pub links: BTreeMap<IfName, SimLink>,
     /// Units that systemd knows.
     pub units: BTreeMap<UnitName, State>,
+    /// Network settings that were set and are no link's.
+    pub sysctls: BTreeMap<SysctlKey, String>,
     /// Reads: how often `observe` was called.
     pub looks: usize,
     /// No other subnet manager answers on its fabric.
@@ -92,7 +99,7 @@ pub struct SimMachine {
 impl PartialEq for SimMachine {
     /// Equal in all that a reader of the machine can see.
     fn eq(&self, other: &Self) -> bool {
-        let Self { ports: _, files, folders, contents: _, modules, links, units, looks: _, alone: _ } = self;
+        let Self { ports: _, files, folders, contents: _, modules, links, units, sysctls, looks: _, alone: _ } = self;
         let running = |units: &BTreeMap<UnitName, State>| {
             units
                 .iter()
@@ -104,6 +111,7 @@ impl PartialEq for SimMachine {
             && *folders == other.folders
             && *modules == other.modules
             && *links == other.links
+            && *sysctls == other.sysctls
             && running(units) == running(&other.units)
     }
 }
@@ -186,6 +194,13 @@ impl Machine for SimMachine {
                 }
                 Ok(())
             }
+            (Object::Sysctl { key }, State::Value { text }) => {
+                if self.set(key, text) {
+                    Ok(())
+                } else {
+                    Err(refused(change, io::ErrorKind::NotFound))
+                }
+            }
             (Object::Unit { name }, state @ (State::Running | State::Stopped | State::Failed | State::Restarting)) => {
                 // A failure is not made again: what is not to run is stopped.
                 let state = if *state == State::Running { State::Running } else { State::Stopped };
@@ -245,6 +260,7 @@ impl SimMachine {
                 let seen = self.seen_of(link);
                 seen.into_iter().find(|(seen, _)| seen == object).map_or(State::Absent, |(_, state)| state)
             }
+            Object::Sysctl { key } => self.setting(key).map_or(State::Absent, |text| State::Value { text }),
             Object::Unit { name } => self.units.get(name).cloned().unwrap_or(State::Stopped),
         }
     }
@@ -266,6 +282,28 @@ impl SimMachine {
         let route = |route: &Route| (Object::Route { link: name(), route: Box::new(route.clone()) }, State::Present);
         seen.extend(link.routes.iter().map(route));
         seen
+    }
+
+    /// The value of a setting; one of a link is there with the link.
+    fn setting(&self, key: &SysctlKey) -> Option<String> {
+        let Some((link, setting)) = key.on_link() else { return self.sysctls.get(key).cloned() };
+        // Without IPv4 a link has no settings of it.
+        let link = self.links.get(link).filter(|link| link.mtu >= MIN_MTU)?;
+        Some(link.settings.get(setting).cloned().unwrap_or_else(|| UNSET.to_owned()))
+    }
+
+    /// Sets what is there; false for what is not.
+    fn set(&mut self, key: &SysctlKey, text: &str) -> bool {
+        let Some((link, setting)) = key.on_link() else {
+            return self.sysctls.get_mut(key).map(|value| text.clone_into(value)).is_some();
+        };
+        let Some(link) = self.links.get_mut(link).filter(|link| link.mtu >= MIN_MTU) else { return false };
+        if text == UNSET {
+            link.settings.remove(setting);
+        } else {
+            link.settings.insert(setting.to_owned(), text.to_owned());
+        }
+        true
     }
 
     /// As networkd does with a link whose file changed: all that it carries is dropped. What the file names would
@@ -317,6 +355,7 @@ impl SimMachine {
                     link_local: AddressGeneration::Eui64,
                     addresses: BTreeSet::new(),
                     routes: BTreeSet::new(),
+                    settings: BTreeMap::new(),
                 };
                 self.links.insert(port.kernel_name.clone(), link);
             }
@@ -360,6 +399,7 @@ impl SimMachine {
             up: false,
             link_local: AddressGeneration::Eui64,
             addresses: BTreeSet::new(),
+            settings: BTreeMap::new(),
             routes: BTreeSet::new(),
         });
         Ok(())
@@ -382,6 +422,10 @@ impl SimMachine {
     fn set_mtu(&mut self, name: &IfName, bytes: u32, change: &Change) -> Result<(), MachineError> {
         let port = self.port_of(name, change)?;
         let link = self.link_mut(name, change)?;
+        // What it has already is not judged (dev_set_mtu_ext).
+        if link.mtu == bytes {
+            return Ok(());
+        }
         let range = match link.mode {
             IpoibMode::Connected => 0..=CONNECTED_MTU,
             IpoibMode::Datagram => MIN_MTU + IPOIB_HEADER_BYTES..=port.max_mtu - IPOIB_HEADER_BYTES,
@@ -393,6 +437,9 @@ impl SimMachine {
         link.mtu = if link.mode == IpoibMode::Datagram { bytes.min(carried) } else { bytes };
         let mtu = link.mtu;
         link.addresses.retain(|address| mtu >= least_mtu(address));
+        if mtu < MIN_MTU {
+            link.settings.clear();
+        }
         if mtu < MIN_IPV6_MTU {
             link.link_local = AddressGeneration::Eui64;
         }

@@ -30,7 +30,7 @@ use crate::rdma::Guid;
 use crate::resolve::{ResolveFaults, resolve, resolve_image, select, strangers};
 use crate::spec::{self, Checked, Faults, Spec};
 use crate::state::{Change, Owned};
-use crate::verify::{Check, NodeChecks, checks, memlock, ports};
+use crate::verify::{Check, Memlock, NodeChecks, checks, memlock, ports};
 
 /// Where the journals are.
 const STORE: &str = "var/lib/selvedge";
@@ -122,6 +122,7 @@ impl Session {
         notes.extend(self.owner_note());
         notes.extend(refused(&changes, &facts.protected));
         notes.extend(strangers(&desired, &owned, &facts));
+        notes.extend(self.memlock_notes(&intent));
         let changes = changes.into_iter();
         let report = |change| ChangeReport::new(change, &observed.blobs, &desired.blobs);
         Ok(PlanReport {
@@ -221,6 +222,7 @@ impl Session {
         let applied = applied?;
         let mut notes = applied.notes;
         notes.extend(self.owner_note());
+        notes.extend(self.memlock_notes(intent));
         if !applied.changes.is_empty()
             && let Err(error) = self.store.prune()
         {
@@ -253,7 +255,7 @@ impl Session {
                 checks::held_port(&mut checks, &unit, &port);
             }
         }
-        checks.extend(memlock::of_job_starters(&self.root).iter().map(checks::memlock));
+        checks.extend(self.memlocks(&intent).iter().map(checks::memlock));
         let mut ports = checks::ports(&intent, &facts, &observed.states);
         for port in &mut ports {
             port.hardware_address = ports::hardware_address(&self.root, &port.interface);
@@ -362,6 +364,21 @@ impl Session {
                 "its files are made as user {user}: they have to be root's before it boots, or NetworkManager refuses its profiles"
             )
         })
+    }
+
+    /// Of the services of the spec, and of those that usually start jobs, the limits of those that run.
+    fn memlocks(&self, intent: &Intent) -> Vec<Memlock> {
+        let units = if self.live { memlock::units(&intent.memlock.value) } else { Vec::new() };
+        let mut all: Vec<Memlock> = units.iter().filter_map(|unit| memlock::of_unit(&self.root, unit)).collect();
+        let others = memlock::of_job_starters(&self.root);
+        all.extend(others.into_iter().filter(|other| !intent.memlock.value.contains(&other.unit)));
+        all
+    }
+
+    /// What of the limits of locked memory an apply does not do.
+    fn memlock_notes(&self, intent: &Intent) -> Vec<String> {
+        let units = if self.live { memlock::units(&intent.memlock.value) } else { Vec::new() };
+        memlock::notes(&self.root, &units)
     }
 
     fn intent(spec: &SpecText, host: &HostName) -> Result<Intent, SessionError> {

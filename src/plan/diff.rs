@@ -19,12 +19,16 @@ pub fn diff(desired: &Desired, observed: &States, owned: &Owned) -> Vec<Change> 
         let is_file = matches!(observed.get(object), State::File { .. });
         wanted.provisional && is_file && owned.0.contains_key(object)
     };
-    let wanted = desired.items.iter().filter(|(object, wanted)| !stands(object, wanted));
+    let serves = |object: &Object, wanted: &Wanted| {
+        matches!(object, Object::Sysctl { key } if key.is_least()) && observed.get(object).is_more_than(&wanted.state)
+    };
+    let wanted = desired.items.iter().filter(|(object, wanted)| !stands(object, wanted) && !serves(object, wanted));
     let wanted = wanted.map(|(object, wanted)| change(object, wanted, observed));
     let left = owned.0.iter().filter(|(object, origin)| {
         desired.deferred.is_empty()
             && !desired.items.contains_key(object)
             && !follows_its_link(object, &origin.state)
+            && !is_gone_with_its_link(object, observed)
             && !stays(object)
     });
     let returned = left.map(|(object, origin)| {
@@ -67,7 +71,13 @@ fn back_to(object: &Object, state: &State, why: &str) -> Wanted {
 
 /// An attribute or interface is gone when its link or module is, never by an act of its own.
 fn follows_its_link(object: &Object, state: &State) -> bool {
-    *state == State::Absent && (object.is_attribute() || matches!(object, Object::Interface { .. }))
+    *state == State::Absent
+        && (object.is_attribute() || matches!(object, Object::Interface { .. } | Object::Sysctl { .. }))
+}
+
+/// A setting that is not there has nothing to go back from.
+fn is_gone_with_its_link(object: &Object, observed: &States) -> bool {
+    matches!(object, Object::Sysctl { .. }) && observed.get(object) == State::Absent
 }
 
 /// A module that others may use by now stays loaded when the spec no longer names it.

@@ -48,6 +48,44 @@ fn files_bring_reloads_and_come_before_what_runs() {
     assert_eq!(changes[2].disturbs, Some("ib0".parse().unwrap()));
 }
 
+fn sysctl(key: &str) -> Object {
+    Object::Sysctl { key: key.parse().unwrap() }
+}
+
+fn value(number: u32) -> State {
+    State::Value { text: number.to_string() }
+}
+
+#[test]
+fn a_setting_changed_by_hand_is_found_by_name_and_a_larger_table_serves_too() {
+    let (arp, table) = (sysctl("net/ipv4/conf/ib0/arp_ignore"), sysctl("net/ipv4/neigh/default/gc_thresh3"));
+    let mut desired = Desired::default();
+    desired.want(arp.clone(), value(1), "two ports");
+    desired.want(table.clone(), value(4096), "many hosts");
+    let found = |arp_ignore, most| {
+        let observed = [(arp.clone(), value(arp_ignore)), (table.clone(), value(most))].into_iter().collect();
+        changed(&diff(&desired, &observed, &Owned::default()))
+    };
+    assert_eq!(found(1, 4096), [""; 0]);
+    assert_eq!(found(1, 65536), [""; 0], "somebody needs more");
+    assert_eq!(found(2, 65536), ["sysctl net/ipv4/conf/ib0/arp_ignore"]);
+    assert_eq!(found(0, 1024).len(), 2);
+}
+
+#[test]
+fn a_setting_goes_back_to_what_it_was_and_not_where_its_link_is_gone() {
+    let (arp, table) = (sysctl("net/ipv4/conf/ib0/arp_ignore"), sysctl("net/ipv4/neigh/default/gc_thresh3"));
+    let owned = Owned::from(vec![(arp.clone(), Origin::of(value(0))), (table.clone(), Origin::of(value(1024)))]);
+    let back = |arp_ignore| {
+        let observed = [(arp.clone(), arp_ignore), (table.clone(), value(4096))].into_iter().collect();
+        let changes = diff(&Desired::default(), &observed, &owned).into_iter();
+        changes.map(|change| (change.object.to_string(), change.after)).collect::<Vec<_>>()
+    };
+    let table = (table.to_string(), value(1024));
+    assert_eq!(back(value(1)), [(arp.to_string(), value(0)), table.clone()]);
+    assert_eq!(back(State::Absent), [table]);
+}
+
 #[test]
 fn what_was_made_with_the_whole_truth_stands_while_a_part_is_unknown() {
     let rules = || file("/etc/udev/rules.d/70-selvedge-ipoib.rules");

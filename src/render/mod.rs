@@ -9,6 +9,7 @@
 pub mod ini;
 pub mod keyfile;
 pub mod layout;
+pub mod limits;
 pub mod lines;
 pub mod modules;
 pub mod netplan;

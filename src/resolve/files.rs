@@ -10,14 +10,14 @@ use crate::plan::Desired;
 use crate::rdma::Transport;
 use crate::render::modules::{self, Load};
 use crate::render::udev::{self, PortRule};
-use crate::render::{self, File, LinkConfig, RenderError, keyfile, netplan, networkd, recover};
+use crate::render::{self, File, LinkConfig, RenderError, keyfile, limits, netplan, networkd, recover};
 use crate::spec::ConfigChoice;
 use crate::state::{Object, State};
 
 type Part = fn(&Resolved, &mut Desired) -> Result<(), ResolveFault>;
 
 pub(super) fn want(resolved: &Resolved, desired: &mut Desired, faults: &mut Vec<ResolveFault>) {
-    let parts: [Part; 5] = [want_recovery, want_modules, want_rules, not_overridden, want_config];
+    let parts: [Part; 6] = [want_recovery, want_memlock, want_modules, want_rules, not_overridden, want_config];
     for part in parts {
         if let Err(fault) = part(resolved, desired) {
             faults.push(fault);
@@ -57,6 +57,15 @@ fn want_recovery(resolved: &Resolved, desired: &mut Desired) -> Result<(), Resol
         desired.notes.push(format!(
             "the recovery at boot runs {selvedge}: it has to be there, on a local file system, at the next boot"
         ));
+    }
+    Ok(())
+}
+
+fn want_memlock(resolved: &Resolved, desired: &mut Desired) -> Result<(), ResolveFault> {
+    let memlock = &resolved.intent.memlock;
+    for unit in &memlock.value {
+        let reason = format!("{}: jobs of {unit} register memory for RDMA", memlock.origin);
+        want_file(desired, limits::memlock_file(unit, &render::header(resolved.intent))?, reason, None);
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ mod image;
 mod live;
 mod manager;
 mod port;
+mod sysctl;
 
 pub use fault::{ResolveFault, ResolveFaults};
 pub use image::resolve_image;
@@ -60,6 +61,7 @@ pub fn resolve(intent: &Intent, facts: &Facts) -> Result<Desired, ResolveFaults>
     // Without a keeper the files that do not depend on it are still tried, for the faults in them.
     let resolved = Resolved { intent, facts, keeper: keeper.unwrap_or(Keeper::Networkd), ports };
     live::want(&resolved, &mut desired);
+    sysctl::want(&resolved, &mut desired, &mut faults);
     files::want(&resolved, &mut desired, &mut faults);
     manager::want(&resolved, &mut desired, &mut faults);
     defer(&resolved, &mut desired);

@@ -60,13 +60,14 @@ fn network(draft: NetworkDraft) -> Option<Network> {
 }
 
 fn group(draft: GroupDraft) -> Option<NodeGroup> {
-    let GroupDraft { hosts, config, numbering, stride, offset, ports } = draft;
+    let GroupDraft { hosts, config, numbering, stride, offset, memlock, ports } = draft;
     Some(NodeGroup {
         hosts: value(hosts)?,
         config: value(config)?,
         numbering: value(numbering)?,
         stride: value(stride)?,
         offset: value(offset)?,
+        memlock: value(memlock)?,
         ports: ports.all.into_iter().map(port).collect::<Option<_>>()?,
     })
 }

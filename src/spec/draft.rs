@@ -4,7 +4,7 @@
 //! into a [`Spec`](super::model::Spec) once no fault is left. An absent value
 //! has been reported already, so a check skips it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::model::{
     Numbering, Topology,
 };
 use crate::hostlist::HostList;
-use crate::name::{HostName, IfName, Label, ModuleName};
+use crate::name::{HostName, IfName, Label, ModuleName, UnitName};
 use crate::rdma::{Guid, PKey, Speed, Transport};
 
 /// A value that was read, or whose fault has been reported.
@@ -107,6 +107,7 @@ pub(super) struct GroupDraft {
     pub(super) numbering: Read<Numbering>,
     pub(super) stride: Read<i64>,
     pub(super) offset: Read<i64>,
+    pub(super) memlock: Read<BTreeSet<UnitName>>,
     pub(super) ports: Rows<PortDraft>,
 }
 

@@ -87,6 +87,7 @@ use Shape::{Any, Free, Integer, Integers, Map, Named, One, Rows, Text, Texts, Wo
 
 const LABEL: &str = "^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$";
 const HOST: &str = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,252}$";
+const UNIT: &str = r"^[A-Za-z0-9][A-Za-z0-9_.@:\\-]{0,254}$";
 const MODULE: &str = "^[A-Za-z0-9][A-Za-z0-9_]{0,54}$";
 const DEVICE: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$";
 const INTERFACE: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$";
@@ -264,6 +265,12 @@ pub static NODES: Table = Table {
             "What each host's number is multiplied by, before `offset` is added: with 2, groups take turns. Default: 1.",
         ),
         key("offset", Default("0"), Integer(-MOST_OFFSET, MOST_OFFSET), "Added to each host's number. Default: 0."),
+        key(
+            "memlock",
+            Default("[]"),
+            Texts(0, UNIT, "slurmd"),
+            "The services whose jobs register memory for RDMA, by their systemd units (`.service` may be left out): each gets a drop-in with LimitMEMLOCK=infinity, since systemd ignores limits.conf. One that runs is never restarted: `plan` names those that still have their old limit. slurmd also wants PropagateResourceLimitsExcept=MEMLOCK in slurm.conf, or jobs get the limit of the shell that submitted them. Default: none.",
+        ),
         key("ports", Optional, Rows(&PORT), "The ports of each host."),
     ],
 };

@@ -2,14 +2,14 @@
 //!
 //! Built by the decoder only; relations between values are held by `check`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
 use ipnet::IpNet;
 
 use crate::hostlist::HostList;
-use crate::name::{DeviceName, HostName, IfName, Label, ModuleName};
+use crate::name::{DeviceName, HostName, IfName, Label, ModuleName, UnitName};
 use crate::rdma::{Guid, IpoibMode, PKey, Speed, Transport};
 
 pub use super::pci::PciAddress;
@@ -192,6 +192,8 @@ pub struct NodeGroup {
     pub stride: i64,
     /// Added to that.
     pub offset: i64,
+    /// The services without a limit of locked memory.
+    pub memlock: BTreeSet<UnitName>,
     /// `[[nodes.ports]]`
     pub ports: Vec<Port>,
 }

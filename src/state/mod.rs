@@ -8,6 +8,7 @@ mod change;
 mod object;
 mod path;
 mod route;
+mod sysctl;
 mod value;
 
 pub use blobs::{Blobs, Digest};
@@ -15,6 +16,7 @@ pub use change::{Change, Condition, Reason};
 pub use object::{ConfigSystem, OPENSM_FOLDER, Object, RECOVER_ENABLEMENT, RECOVER_UNIT, opensm_unit};
 pub use path::{FilePath, PathError};
 pub use route::{MAIN_TABLE, Route};
+pub use sysctl::{IpFamily, LinkSetting, SysctlKey};
 pub use value::{AddressGeneration, State};
 
 use std::collections::{BTreeMap, BTreeSet};

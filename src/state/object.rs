@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FilePath, Route};
+use super::{FilePath, Route, SysctlKey};
 use crate::name::{IfName, ModuleName, UnitName};
 use crate::rdma::Guid;
 use crate::tag::Tag;
@@ -82,6 +82,11 @@ pub enum Object {
         link: IfName,
         /// The route; large, and rare among objects.
         route: Box<Route>,
+    },
+    /// A network setting of the kernel.
+    Sysctl {
+        /// Its path below `/proc/sys`.
+        key: SysctlKey,
     },
     /// A systemd unit that runs or does not.
     Unit {
@@ -172,6 +177,7 @@ impl Object {
             | Self::Reload { .. }
             | Self::Module { .. }
             | Self::Interface { .. }
+            | Self::Sysctl { .. }
             | Self::Unit { .. } => None,
         }
     }
@@ -209,6 +215,7 @@ impl fmt::Display for Object {
             Self::LinkLocal { link } => write!(f, "{link} IPv6 link-local address"),
             Self::Address { link, address } => write!(f, "{link} address {address}"),
             Self::Route { link, route } => write!(f, "{link} route {route}"),
+            Self::Sysctl { key } => write!(f, "sysctl {key}"),
             Self::Unit { name } => write!(f, "unit {name}"),
         }
     }

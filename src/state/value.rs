@@ -58,6 +58,11 @@ pub enum State {
         /// From what.
         by: AddressGeneration,
     },
+    /// What a network setting is set to.
+    Value {
+        /// The value, as the kernel prints it; single blanks between its parts.
+        text: String,
+    },
     /// A unit that is active.
     Running,
     /// A unit that is inactive.
@@ -98,6 +103,16 @@ impl fmt::Display for AddressGeneration {
 }
 
 impl State {
+    /// A number above the one of `asked`.
+    #[must_use]
+    pub fn is_more_than(&self, asked: &Self) -> bool {
+        let number = |state: &Self| match state {
+            Self::Value { text } => text.parse::<u64>().ok(),
+            _ => None,
+        };
+        matches!((number(self), number(asked)), (Some(own), Some(asked)) if own > asked)
+    }
+
     /// A file or link with contents that none of `known` has. Its permissions do not count.
     #[must_use]
     pub fn holds_other_contents(&self, known: &[&Self]) -> bool {
@@ -125,6 +140,7 @@ impl fmt::Display for State {
             Self::Mode { mode } => mode.fmt(f),
             Self::Mtu { bytes } => write!(f, "{bytes}"),
             Self::Made { by } => by.fmt(f),
+            Self::Value { text } => f.write_str(text),
             Self::Running => f.write_str("running"),
             Self::Stopped => f.write_str("stopped"),
             Self::Failed => f.write_str("failed"),

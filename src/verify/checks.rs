@@ -9,6 +9,7 @@ use crate::facts::{Device, Facts, PortFacts};
 use crate::intent::{AddressIntent, Intent, LinkIntent, PortIntent};
 use crate::plan::Desired;
 use crate::rdma::{Speed, Transport};
+use crate::render::limits::memlock_path;
 use crate::resolve::{ResolveFault, select};
 use crate::sm::report::{FindingRow, StatusReport};
 use crate::state::{Object, State, States};
@@ -160,9 +161,12 @@ pub fn in_effect(desired: &Desired, observed: &States) -> Vec<Check> {
             Object::LinkLocal { .. } => "link-local",
             Object::Address { .. } => "address",
             Object::Route { .. } => "route",
+            Object::Sysctl { .. } => "sysctl",
             Object::Unit { .. } => "unit",
         };
-        checks.push(one_in_effect(name, object, &wanted.state, &seen));
+        let enough = matches!(object, Object::Sysctl { key } if key.is_least()) && seen.is_more_than(&wanted.state);
+        let asked = if enough { &seen } else { &wanted.state };
+        checks.push(one_in_effect(name, object, asked, &seen));
     }
     let seen = if files_differ.is_empty() { "as rendered".to_owned() } else { files_differ.join(", ") };
     let next = "see `selvedge drift`, then `selvedge apply`".to_owned();
@@ -201,12 +205,17 @@ pub fn held_port(checks: &mut [Check], unit: &str, port: &str) {
 #[must_use]
 pub fn memlock(memlock: &Memlock) -> Check {
     let seen = memlock.bytes.map_or_else(|| "unlimited".to_owned(), |bytes| format!("{} KiB", bytes / 1024));
+    let Memlock { unit, named, bytes: _ } = memlock;
+    let first = if *named {
+        format!("{} is read when the unit starts", memlock_path(unit))
+    } else {
+        format!("add `memlock = [\"{unit}\"]` to its [[nodes]] and apply, which writes {}", memlock_path(unit))
+    };
     let next = format!(
-        "jobs started by {} cannot register large buffers: give its unit a drop-in with LimitMEMLOCK=infinity",
-        memlock.service
+        "its jobs cannot register large buffers: {first}: `systemctl restart {unit}` when that disturbs nobody"
     );
     let words = ["unlimited".to_owned(), seen, next];
-    Check::new("memlock", memlock.service.clone(), memlock.bytes.is_none(), words).or(Verdict::Warning)
+    Check::new("memlock", unit.to_string(), memlock.bytes.is_none(), words).or(Verdict::Warning)
 }
 
 #[cfg(test)]

@@ -15,4 +15,4 @@ pub mod ports;
 pub mod rate;
 pub mod text;
 
-pub use model::{Check, NodeChecks, PairReport, Ping, PingResult, Report, Verdict};
+pub use model::{Check, Memlock, NodeChecks, PairReport, Ping, PingResult, Report, Verdict};

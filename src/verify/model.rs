@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::name::{DeviceName, HostName, IfName, Label};
+use crate::name::{DeviceName, HostName, IfName, Label, UnitName};
 use crate::perf::model::Measured;
 use crate::rdma::Guid;
 
@@ -198,8 +198,10 @@ impl Report {
 /// The locked-memory limit of a running service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memlock {
-    /// The process name.
-    pub service: String,
+    /// The unit.
+    pub unit: UnitName,
+    /// Whether the spec names it.
+    pub named: bool,
     /// Soft limit, bytes; `None` is unlimited.
     pub bytes: Option<u64>,
 }

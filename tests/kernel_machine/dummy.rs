@@ -15,6 +15,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_refusal_carries_the_kernels_words", a_refusal_carries_the_kernels_words),
     ("an_observation_agrees_with_ip", an_observation_agrees_with_ip),
     ("how_a_link_local_address_is_made_is_set", how_a_link_local_address_is_made_is_set),
+    ("a_setting_of_a_link_is_set_and_goes_with_it", a_setting_of_a_link_is_set_and_goes_with_it),
     ("a_missing_link_is_absent_and_refuses", a_missing_link_is_absent_and_refuses),
 ];
 
@@ -170,4 +171,26 @@ fn how_a_link_local_address_is_made_is_set() {
     perform(&mut machine, &mtu("d0"), State::Mtu { bytes: 1279 }).unwrap();
     assert_eq!(observe(&mut machine, &object), State::Absent);
     assert!(machine.observe(&[mtu("d0")]).is_ok());
+}
+
+fn a_setting_of_a_link_is_set_and_goes_with_it() {
+    let mut machine = dummy();
+    // The dot in the name is part of the link's, as of an IPoIB child.
+    ip("link add d0.8001 type dummy");
+    let says = || run("sysctl", "--values net/ipv4/conf/d0.8001/arp_announce").trim().to_owned();
+    let value = |text: &str| State::Value { text: text.to_owned() };
+    let object = Object::Sysctl { key: "net/ipv4/conf/d0.8001/arp_announce".parse().unwrap() };
+    assert_eq!((observe(&mut machine, &object), says().as_str()), (value("0"), "0"));
+    perform(&mut machine, &object, value("2")).unwrap();
+    assert_eq!((observe(&mut machine, &object), says().as_str()), (value("2"), "2"));
+    run("sysctl", "--write net/ipv4/conf/d0.8001/arp_announce=1");
+    assert_eq!(observe(&mut machine, &object), value("1"));
+    let error = perform(&mut machine, &object, value("many")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the kernel refused to set sysctl net/ipv4/conf/d0.8001/arp_announce to many: Invalid argument (os error 22)"
+    );
+    ip("link delete d0.8001");
+    assert_eq!(observe(&mut machine, &object), State::Absent);
+    assert!(perform(&mut machine, &object, value("2")).is_err());
 }

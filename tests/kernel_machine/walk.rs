@@ -70,8 +70,12 @@ fn child() -> Object {
     Object::Child { link: CHILD.parse().unwrap(), parent: "ib0".parse().unwrap(), tag }
 }
 
+fn arp() -> Object {
+    Object::Sysctl { key: "net/ipv4/conf/ib0/arp_ignore".parse().unwrap() }
+}
+
 fn seen(machine: &mut impl Machine) -> BTreeMap<String, String> {
-    let mut scope = vec![child()];
+    let mut scope = vec![child(), arp()];
     scope.extend(LINKS.into_iter().flat_map(|link| [mode(link), mtu(link), up(link)]));
     scope.extend(LINKS.into_iter().flat_map(|link| ADDRESSES.map(|text| address(link, text))));
     let states = machine.observe(&scope).unwrap().states;
@@ -97,8 +101,9 @@ impl Random {
 
     fn change(&mut self) -> Change {
         let link = LINKS[self.below(LINKS.len())];
-        match self.below(9) {
+        match self.below(10) {
             0 => change(child(), [State::Present, State::Present, State::Absent][self.below(3)].clone()),
+            9 => change(arp(), State::Value { text: ["0", "1"][self.below(2)].to_owned() }),
             1 | 2 => {
                 let mode_after = [IpoibMode::Datagram, IpoibMode::Connected][self.below(2)];
                 change(mode(link), State::Mode { mode: mode_after })

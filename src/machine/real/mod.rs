@@ -13,6 +13,7 @@ pub(crate) mod netlink;
 mod network_manager;
 mod program;
 mod reload;
+mod sysctl;
 mod systemd;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -88,6 +89,7 @@ impl Machine for RealMachine {
                 (Object::File { path }, _) => self.files.observe(path, &mut observed.blobs),
                 (_, None) => State::Unknown { why: IMAGE.to_owned() },
                 (Object::Module { name }, Some(_)) => modules::observe(name),
+                (Object::Sysctl { key }, Some(_)) => sysctl::observe(key),
                 (Object::Reload { .. }, Some(_)) => State::Unknown { why: "no program says what it read".to_owned() },
                 // Links and units are looked at together below.
                 (_, Some(_)) => continue,
@@ -130,6 +132,7 @@ impl Machine for RealMachine {
             object @ Object::Interface { .. } => {
                 reload::and_await_links(live, |live| live.netlink()?.perform(object, &change.after))
             }
+            Object::Sysctl { key } => sysctl::perform(key, &change.after),
             Object::Unit { name } if !early::has_bus() => early::perform(name, &change.after),
             Object::Unit { name } => {
                 live.bus().and_then(|bus| systemd::perform(bus, name, &change.before, &change.after))

@@ -1,6 +1,6 @@
 //! The tables of the spec below the top level, one function each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use toml::de::DeValue;
@@ -99,6 +99,7 @@ pub(super) fn group<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, _: Span) -
         numbering: fields.or(d, "numbering", Numbering::Name, |d, v| leaf::word(d, v, words::NUMBERINGS)),
         stride: fields.or(d, "stride", 1, |d, v| leaf::integer(d, v, 1..=keys::MOST_OFFSET)),
         offset: fields.or(d, "offset", 0, |d, v| leaf::integer(d, v, -keys::MOST_OFFSET..=keys::MOST_OFFSET)),
+        memlock: fields.or(d, "memlock", BTreeSet::new(), values::services),
         ports: fields.rows(d, "ports", &keys::PORT, port),
     }
 }

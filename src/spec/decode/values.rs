@@ -1,5 +1,6 @@
 //! The values with a syntax of their own: host lists, speeds, networks, quantities, addresses.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use super::leaf::{self, quote};
 use super::{Decoder, Value, place};
 use super::{reserved, words};
 use crate::hostlist::{HostList, NameListFault};
-use crate::name::IfName;
+use crate::name::{IfName, UnitName};
 use crate::rdma::{Guid, PKey, Speed};
 use crate::spec::fault::{Code, Fault, Span};
 use crate::spec::model::{FabricMtu, Members, MinBandwidth, ModuleOption, MtuChoice, PciAddress};
@@ -115,6 +116,33 @@ pub(super) fn interface(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<IfName
             .help(rule),
     );
     None
+}
+
+/// An array of services, each the name of a unit with or without `.service`.
+pub(super) fn services<'t>(d: &mut Decoder<'t>, value: &Value<'t>) -> Option<BTreeSet<UnitName>> {
+    let mut all = BTreeSet::new();
+    for item in leaf::array(d, value)? {
+        all.extend(service(d, item));
+    }
+    Some(all)
+}
+
+fn service(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<UnitName> {
+    const OTHERS: [&str; 10] =
+        ["socket", "target", "slice", "scope", "timer", "path", "mount", "automount", "swap", "device"];
+    let text = leaf::string(d, value)?;
+    let kind = text.rsplit_once('.').map(|(_, kind)| kind);
+    if kind.is_some_and(|kind| OTHERS.contains(&kind)) {
+        let message = format!("{} is no service", quote(text));
+        d.faults.push(
+            Fault::new(Code::BadName, place(value), message)
+                .label("starts no jobs")
+                .help("the limit is of the service that starts the jobs: `slurmd`, `sshd`, `containerd`"),
+        );
+        return None;
+    }
+    let named = if kind == Some("service") { text.to_owned() } else { format!("{text}.service") };
+    leaf::name_at(d, &named, place(value))
 }
 
 pub(super) fn cidr(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<IpNet> {
