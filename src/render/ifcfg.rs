@@ -77,9 +77,11 @@ fn variables(link: &LinkConfig, cluster: &str) -> Result<Shell, RenderError> {
     let v4 = link.addresses.iter().filter(|address| matches!(address.value, IpNet::V4(_)));
     for (index, address) in v4.enumerate() {
         let suffix = if index == 0 { String::new() } else { index.to_string() };
-        shell
-            .push(&format!("IPADDR{suffix}"), &address.value.addr().to_string(), &address.why)?
-            .push(&format!("PREFIX{suffix}"), &address.value.prefix_len().to_string(), "")?;
+        shell.push(&format!("IPADDR{suffix}"), &address.value.addr().to_string(), &address.why)?.push(
+            &format!("PREFIX{suffix}"),
+            &address.value.prefix_len().to_string(),
+            "",
+        )?;
     }
     shell.push("DEFROUTE", "no", "")?;
     v6(&mut shell, link)?;
@@ -92,11 +94,11 @@ fn v6(shell: &mut Shell, link: &LinkConfig) -> Result<(), RenderError> {
         shell.push("IPV6INIT", "no", "")?.push("IPV6_DISABLED", "yes", "")?;
         return Ok(());
     };
-    shell
-        .push("IPV6INIT", "yes", "")?
-        .push("IPV6_AUTOCONF", "no", "")?
-        .push("IPV6_DEFROUTE", "no", "")?
-        .push("IPV6ADDR", &first.value.to_string(), &first.why)?;
+    shell.push("IPV6INIT", "yes", "")?.push("IPV6_AUTOCONF", "no", "")?.push("IPV6_DEFROUTE", "no", "")?.push(
+        "IPV6ADDR",
+        &first.value.to_string(),
+        &first.why,
+    )?;
     if !more.is_empty() {
         let texts: Vec<String> = more.iter().map(|address| address.value.to_string()).collect();
         let whys: Vec<&str> = more.iter().map(|address| address.why.as_str()).collect();

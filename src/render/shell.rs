@@ -87,7 +87,8 @@ impl Shell {
             let (key, value) = line.split_once('=').filter(|(key, _)| is_name(key)).ok_or_else(|| {
                 wrong("it is no comment and no assignment to a shell variable, and a shell would run it")
             })?;
-            let value = unquote(value).ok_or_else(|| wrong("its value is not one word that a shell takes literally"))?;
+            let value =
+                unquote(value).ok_or_else(|| wrong("its value is not one word that a shell takes literally"))?;
             shell.entries.push(Entry { key: key.to_owned(), value: value.to_owned(), why: String::new() });
         }
         Ok(shell)

@@ -121,7 +121,8 @@ fn by_wicked(origin: &Origin, evidence: &ConfigEvidence) -> Result<Keeper, Resol
     if evidence.wicked {
         return Ok(Keeper::Wicked);
     }
-    let way = "`systemctl enable wicked`, after a look at who keeps the other links; SLES 16 has NetworkManager instead";
+    let way =
+        "`systemctl enable wicked`, after a look at who keeps the other links; SLES 16 has NetworkManager instead";
     Err(ResolveFault::NotHere { origin: origin.clone(), system: "wicked", seen: seen(evidence), way })
 }
 
@@ -151,4 +152,48 @@ fn seen(evidence: &ConfigEvidence) -> String {
         seen.push(unit("wicked", true));
     }
     seen.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(words: &str) -> ConfigEvidence {
+        let has = |word: &str| words.split(' ').any(|one| one == word);
+        ConfigEvidence {
+            netplan: has("netplan").then(|| "/usr/sbin/netplan".parse().unwrap()),
+            netplan_files: has("netplan"),
+            networkd: has("networkd"),
+            network_manager: has("nm"),
+            ifcfg: IfcfgEvidence {
+                plugin: has("plugin"),
+                initscripts: has("initscripts"),
+                files: has("ifcfg"),
+                keyfiles: has("keyfiles"),
+            },
+            wicked: has("wicked"),
+        }
+    }
+
+    #[test]
+    fn auto_takes_what_the_host_uses() {
+        let origin = Origin { table: "[[nodes]]".into(), entry: "config = \"auto\"".into() };
+        let auto = Sourced { value: ConfigChoice::Auto, origin };
+        for (host, words, expected) in [
+            ("Ubuntu server", "netplan networkd", Some(Keeper::Netplan(Renderer::Networkd))),
+            ("Ubuntu desktop", "netplan nm", Some(Keeper::Netplan(Renderer::NetworkManager))),
+            ("RHEL 7", "nm plugin initscripts ifcfg", Some(Keeper::Ifcfg(IfcfgReader::NetworkManager))),
+            ("RHEL 7 without NetworkManager", "initscripts ifcfg", Some(Keeper::Ifcfg(IfcfgReader::Initscripts))),
+            ("the same before its first file", "initscripts", Some(Keeper::Ifcfg(IfcfgReader::Initscripts))),
+            ("RHEL 8", "nm plugin ifcfg", Some(Keeper::Ifcfg(IfcfgReader::NetworkManager))),
+            ("RHEL 8 gone over to keyfiles", "nm plugin ifcfg keyfiles", Some(Keeper::NetworkManager)),
+            ("RHEL 9", "nm plugin keyfiles", Some(Keeper::NetworkManager)),
+            ("RHEL 9 before its first file", "nm plugin", Some(Keeper::NetworkManager)),
+            ("RHEL 10 with left-overs", "nm ifcfg", Some(Keeper::NetworkManager)),
+            ("SLES 15", "wicked", Some(Keeper::Wicked)),
+            ("files that nothing reads", "ifcfg", None),
+        ] {
+            assert_eq!(keeper(&auto, &evidence(words)).ok(), expected, "{host}");
+        }
+    }
 }

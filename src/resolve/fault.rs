@@ -150,7 +150,10 @@ pub enum ResolveFault {
         way: &'static str,
     },
     /// initscripts would set another MTU than the one that is asked.
-    #[error("{why}: {link} would have an MTU of {} after a reboot and not {mtu}: initscripts' `ifup-ib` cuts it down in datagram mode", crate::render::ifcfg::INITSCRIPTS_DATAGRAM_MTU)]
+    #[error(
+        "{why}: {link} would have an MTU of {} after a reboot and not {mtu}: initscripts' `ifup-ib` cuts it down in datagram mode",
+        crate::render::ifcfg::INITSCRIPTS_DATAGRAM_MTU
+    )]
     MtuCut {
         /// Where the MTU is from.
         why: String,
@@ -249,7 +252,9 @@ impl ResolveFault {
                 one("install and enable one of them, or say which with `config` in [[nodes]]")
             }
             Self::NotHere { way, .. } => one(way),
-            Self::MtuCut { .. } => one("set `mtu = 2044`, or have NetworkManager keep the link, which leaves the MTU alone"),
+            Self::MtuCut { .. } => {
+                one("set `mtu = 2044`, or have NetworkManager keep the link, which leaves the MTU alone")
+            }
             Self::Overridden { link, file, .. } => overridden(link, file),
             Self::NoProgram { program: "selvedge", .. } => {
                 one("copy the `selvedge` binary there first, to /usr/local/bin or /usr/bin")

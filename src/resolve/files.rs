@@ -18,7 +18,7 @@ use crate::spec::ConfigChoice;
 use crate::state::{Object, State};
 
 /// What becomes of a changed file under initscripts.
-const NOTE_INITSCRIPTS: &str = "initscripts reads an ifcfg file when it brings the link up: nothing is restarted, the live link is set as the file says";
+const NOTE_INITSCRIPTS: &str = "initscripts reads an ifcfg file when it brings the link up: nothing is restarted, the live link is set as the file says, and NetworkManager is told only where it runs";
 
 /// What becomes of a changed file under wicked.
 const NOTE_WICKED: &str = "wicked reads an ifcfg file when it brings the link up: nothing is restarted, the live link is set as the file says, and `wicked ifstatus` may call its configuration changed until the next boot or `wicked ifreload`, which can take the link down";

@@ -72,12 +72,7 @@ async fn activate(bus: &Bus) -> Result<(), MachineError> {
 
 /// The link that a profile is for, if it is one of ours: a keyfile has our name, an ifcfg file has the link's, as
 /// everybody's has, and netplan's has the link's as our YAML has it.
-async fn our_link<'a>(
-    bus: &Bus,
-    profile: &OwnedObjectPath,
-    file: &'a str,
-    by_netplan: &[String],
-) -> Option<&'a str> {
+async fn our_link<'a>(bus: &Bus, profile: &OwnedObjectPath, file: &'a str, by_netplan: &[String]) -> Option<&'a str> {
     if let Some(link) = keyfile::link_of(file) {
         return Some(link);
     }

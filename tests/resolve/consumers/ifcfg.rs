@@ -155,7 +155,8 @@ pub(crate) fn hostile_values_are_literal() -> Result<(), String> {
         format!("\"; {touch}; \""),
         format!("a\" && {touch} #"),
     ];
-    let odd = ["$HOME", "${x:?}", "\\", "a\\", "%i", "{{x}}", "../x", "*", "~", "#x", "a #b", "!x", "a=b", "\"", "|", "é"];
+    let odd =
+        ["$HOME", "${x:?}", "\\", "a\\", "%i", "{{x}}", "../x", "*", "~", "#x", "a #b", "!x", "a=b", "\"", "|", "é"];
     let values: Vec<String> = hostile.into_iter().chain(odd.map(str::to_owned)).collect();
     let mut shell = Shell::default();
     for (index, value) in values.iter().enumerate() {

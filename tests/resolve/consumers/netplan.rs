@@ -19,7 +19,11 @@ pub(crate) const CONSUMER: Consumer = Consumer {
         ("an address without its prefix", "/16\"]", "\"]"),
         ("a wait for the fabric", "optional: true", "optional: false"),
         ("another renderer", "renderer: NetworkManager", "renderer: networkd"),
-        ("another mode for NetworkManager", "infiniband-mode: connected\n      # [networks.compute] mtu = \"max\": the most that connected mode carries\n      mtu: 65520", "mtu: 65520"),
+        (
+            "another mode for NetworkManager",
+            "infiniband-mode: connected\n      # [networks.compute] mtu = \"max\": the most that connected mode carries\n      mtu: 65520",
+            "mtu: 65520",
+        ),
     ],
 };
 
@@ -92,7 +96,8 @@ fn profile(name: &str, link: &Link) -> BTreeMap<String, Vec<String>> {
     let mut family = |name: &str, addresses: Vec<&String>, without: &str| {
         let method = if addresses.is_empty() { without } else { "manual" };
         profile.extend([one(&format!("[{name}] method"), method)]);
-        profile.extend(addresses.iter().enumerate().map(|(at, text)| one(&format!("[{name}] address{}", at + 1), text)));
+        profile
+            .extend(addresses.iter().enumerate().map(|(at, text)| one(&format!("[{name}] address{}", at + 1), text)));
     };
     let has_v6 = !v6.is_empty();
     // netplan knows no link without IPv4 there, and `link-local` in the YAML does not change that.
