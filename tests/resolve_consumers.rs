@@ -1,6 +1,6 @@
 //! The files of the golden cases before the programs that read them: netplan,
-//! networkd, NetworkManager, udev, modprobe and systemd judge them, and say what they made of
-//! them. A misspelt key or a wrong value must be caught, and tests show that it
+//! networkd, NetworkManager, a shell and augeas, udev, modprobe and systemd judge them, and say
+//! what they made of them. A misspelt key or a wrong value must be caught, and tests show that it
 //! is.
 //!
 //! Where a program is missing its tests are left out by name; with
@@ -11,6 +11,8 @@
 mod case;
 #[path = "resolve/consumers/dropin.rs"]
 mod dropin;
+#[path = "resolve/consumers/ifcfg.rs"]
+mod ifcfg;
 #[path = "resolve/consumers/keyfile.rs"]
 mod keyfile;
 #[path = "resolve/consumers/modprobe.rs"]
@@ -49,10 +51,12 @@ struct Consumer {
     mutants: &'static [(&'static str, &'static str, &'static str)],
 }
 
-const CONSUMERS: [&Consumer; 8] = [
+const CONSUMERS: [&Consumer; 10] = [
     &netplan::CONSUMER,
     &networkd::CONSUMER,
     &keyfile::CONSUMER,
+    &ifcfg::RED_HAT,
+    &ifcfg::SUSE,
     &udev::CONSUMER,
     &modprobe::CONSUMER,
     &sysctl::CONSUMER,
@@ -83,22 +87,27 @@ fn main() {
             });
         }
     }
+    if programs::missing(&["dash"]).is_empty() {
+        let name = "a shell takes hostile values literally".to_owned();
+        trials.push(Trial::test(name, || Ok(ifcfg::hostile_values_are_literal()?)));
+    }
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
 fn trials_of(consumer: &'static Consumer) -> Vec<Trial> {
     let mut trials = Vec::new();
-    let mut first = None;
+    let mut trees = Vec::new();
     for case in cases() {
         let Some(tree) = Tree::of_case(&case).filter(|tree| tree.has(consumer.folder)) else { continue };
         let name = format!("{} reads {}", consumer.name, case.file_name().unwrap().to_string_lossy());
-        first.get_or_insert_with(|| tree.clone());
+        trees.push(tree.clone());
         trials.push(Trial::test(name, move || Ok((consumer.judge)(&tree)?)));
     }
     for &(what, text, other) in consumer.mutants {
-        let tree = first.clone();
+        // The first case that has the text.
+        let edited = trees.iter().map(|tree| tree.edited(consumer.folder, text, other)).find(Result::is_ok);
         trials.push(Trial::test(format!("{} catches {what}", consumer.name), move || {
-            let tree = tree.ok_or("no case has files for it")?.edited(consumer.folder, text, other)?;
+            let tree = edited.ok_or(format!("no case has a file with `{text}`"))??;
             match (consumer.judge)(&tree) {
                 Ok(()) => Err(format!("`{other}` for `{text}` went unseen").into()),
                 Err(_) => Ok(()),

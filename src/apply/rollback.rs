@@ -257,7 +257,9 @@ fn copy_of(object: &Object, found: &State) -> Option<(FilePath, FilePath)> {
         State::Symlink { target } => Digest::of(target.as_bytes()),
         _ => return None,
     };
-    let copy = format!("{path}.selvedge-saved-{:.8}", digest.to_string()).parse().ok()?;
+    // Whatever is called `ifcfg-` and not a backup is configuration to its readers.
+    let backup = if path.as_str().rsplit('/').next()?.starts_with("ifcfg-") { ".bak" } else { "" };
+    let copy = format!("{path}.selvedge-saved-{:.8}{backup}", digest.to_string()).parse().ok()?;
     Some((path.clone(), copy))
 }
 

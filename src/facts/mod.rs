@@ -104,6 +104,7 @@ pub struct Netdev {
 /// Evidence of which system keeps the network configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a finding of its own, and any of them can go together")]
 pub struct ConfigEvidence {
     /// The `netplan` program, if it is installed.
     pub netplan: Option<FilePath>,
@@ -113,6 +114,36 @@ pub struct ConfigEvidence {
     pub networkd: bool,
     /// NetworkManager is running or enabled.
     pub network_manager: bool,
+    /// What reads Red Hat's ifcfg files, and whether there are any.
+    #[serde(skip_serializing_if = "IfcfgEvidence::is_none", default)]
+    pub ifcfg: IfcfgEvidence,
+    /// wicked is running or enabled.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub wicked: bool,
+}
+
+/// Evidence of who keeps configuration in the ifcfg files of Red Hat.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a finding of its own, and any of them can go together")]
+pub struct IfcfgEvidence {
+    /// NetworkManager has its plugin that reads them.
+    pub plugin: bool,
+    /// initscripts' `ifup` is installed, and its service `network` starts at boot.
+    pub initscripts: bool,
+    /// /etc/sysconfig/network-scripts has one for a link, and not of ours.
+    pub files: bool,
+    /// /etc/NetworkManager/system-connections has a profile, and not of ours: what is kept there is not kept in ifcfg
+    /// files.
+    pub keyfiles: bool,
+}
+
+impl IfcfgEvidence {
+    /// Nothing was found.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Programs by their absolute path; `None` when not installed.

@@ -12,13 +12,16 @@ use crate::rdma::{IpoibMode, Transport};
 use crate::tag::Tag;
 use ipnet::IpNet;
 
-const BEFORE: &str = "/etc/NetworkManager/system-connections/selvedge-";
+/// Where the profiles are.
+pub const FOLDER: &str = "/etc/NetworkManager/system-connections/";
+
+const BEFORE: &str = "selvedge-";
 const AFTER: &str = ".nmconnection";
 
 /// The link that a profile of ours is for, by the profile's path.
 #[must_use]
 pub fn link_of(path: &str) -> Option<&str> {
-    path.strip_prefix(BEFORE)?.strip_suffix(AFTER)
+    path.strip_prefix(FOLDER)?.strip_prefix(BEFORE)?.strip_suffix(AFTER)
 }
 
 /// The profile of one link, and the device setting that belongs to it.
@@ -28,17 +31,30 @@ pub fn link_of(path: &str) -> Option<&str> {
 pub fn files(link: &LinkConfig, cluster: &str, header: &[String]) -> Result<[File; 2], RenderError> {
     let name = &link.name.value;
     let profile = File {
-        path: format!("{BEFORE}{name}{AFTER}").parse()?,
+        path: format!("{FOLDER}{BEFORE}{name}{AFTER}").parse()?,
         content: ini::render(&INI, header, &profile(link, cluster)?)?,
         // NetworkManager refuses a profile that others may read.
         mode: 0o600,
     };
-    let device = File {
-        path: format!("/etc/NetworkManager/conf.d/selvedge-{name}.conf").parse()?,
+    Ok([device_file(link, header)?, profile])
+}
+
+/// The device setting of one link: it goes with any profile that NetworkManager has for the link.
+///
+/// # Errors
+/// When a value cannot be written, which no valid name can bring about.
+pub fn device_file(link: &LinkConfig, header: &[String]) -> Result<File, RenderError> {
+    Ok(File {
+        path: format!("/etc/NetworkManager/conf.d/selvedge-{}.conf", link.name.value).parse()?,
         content: ini::render(&INI, header, &device(link)?)?,
         mode: 0o644,
-    };
-    Ok([device, profile])
+    })
+}
+
+/// What a profile of ours is called.
+#[must_use]
+pub fn id(link: &str) -> String {
+    format!("selvedge {link}")
 }
 
 fn profile(link: &LinkConfig, cluster: &str) -> Result<Ini, RenderError> {
@@ -50,7 +66,7 @@ fn profile(link: &LinkConfig, cluster: &str) -> Result<Ini, RenderError> {
     };
     let mut ini = Ini::default();
     ini.section("connection")
-        .push("id", &format!("selvedge {name}"), "")?
+        .push("id", &id(name), "")?
         .push("uuid", &uuid(cluster, name), "")?
         .push("type", kind, "")?
         .push("interface-name", name, &link.name.why)?;
@@ -102,7 +118,7 @@ fn device(link: &LinkConfig) -> Result<Ini, RenderError> {
 }
 
 /// The same for the same cluster and link, so that a file that is made again is the same file: RFC 9562, version 8.
-fn uuid(cluster: &str, link: &str) -> String {
+pub(super) fn uuid(cluster: &str, link: &str) -> String {
     let digest = Sha256::digest(format!("selvedge\0{cluster}\0{link}"));
     let mut hex: Vec<char> =
         digest.iter().take(16).flat_map(|byte| format!("{byte:02x}").chars().collect::<Vec<_>>()).collect();
@@ -115,11 +131,12 @@ fn uuid(cluster: &str, link: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::render::Chosen;
 
-    fn link(why: &str) -> LinkConfig {
+    /// A link with addresses of both families, and a reason for everything.
+    pub(in crate::render) fn link(why: &str) -> LinkConfig {
         let chosen = |value| Chosen { value, why: why.to_owned() };
         let address = |text: &str| Chosen { value: text.parse::<IpNet>().unwrap(), why: why.to_owned() };
         LinkConfig {

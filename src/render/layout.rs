@@ -13,6 +13,9 @@ pub static INI: Layout = Layout::new("ini.hbs", include_str!("../../templates/in
 /// Plain lines: udev rules, module lists and options, opensm's files.
 pub static LINES: Layout = Layout::new("lines.hbs", include_str!("../../templates/lines.hbs"));
 
+/// Shell variables: the ifcfg files of Red Hat and of SUSE.
+pub static IFCFG: Layout = Layout::new("ifcfg.hbs", include_str!("../../templates/ifcfg.hbs"));
+
 /// netplan's YAML.
 pub static NETPLAN: Layout = Layout::new("netplan.hbs", include_str!("../../templates/netplan.hbs"));
 

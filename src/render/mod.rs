@@ -6,6 +6,8 @@
 //! site's own template cannot change the meaning. Nothing here reads or writes
 //! a file.
 
+pub mod ifcfg;
+pub mod ifcfg_suse;
 pub mod ini;
 pub mod keyfile;
 pub mod layout;
@@ -15,6 +17,7 @@ pub mod modules;
 pub mod netplan;
 pub mod networkd;
 pub mod recover;
+pub mod shell;
 pub mod udev;
 pub mod yaml;
 
@@ -127,11 +130,14 @@ pub enum RenderError {
     },
 }
 
+/// How the head of every file begins, after the comment sign.
+pub const HEADER: &str = "Written by selvedge for ";
+
 /// The head of every file: who wrote it and how it is changed. Lines without the comment sign.
 #[must_use]
 pub fn header(intent: &Intent) -> Vec<String> {
     vec![
-        format!("Written by selvedge for {} of the cluster {}.", intent.host, intent.cluster),
+        format!("{HEADER}{} of the cluster {}.", intent.host, intent.cluster),
         "Change the spec and run `selvedge apply`: what is changed here, `selvedge drift`".to_owned(),
         "reports and the next apply undoes.".to_owned(),
     ]

@@ -1,8 +1,9 @@
-//! netplan's file, for its networkd renderer.
+//! netplan's file, for its renderers networkd and NetworkManager.
 //!
-//! `infiniband-mode` is there for the reader and for NetworkManager: with
-//! networkd netplan writes it where nothing reads it, and the udev rule sets
-//! the mode. The renderer is named for each link, so that the site's own choice
+//! `infiniband-mode` is what NetworkManager goes by: with networkd netplan
+//! writes it where nothing reads it, and the udev rule sets the mode.
+//! `ignore-carrier` and `optional` mean nothing to netplan's NetworkManager
+//! renderer, which needs the setting of `keyfile::device_file`. The renderer is named for each link, so that the site's own choice
 //! for its other links stays.
 
 use serde::Serialize;
@@ -16,6 +17,14 @@ use crate::name::IfName;
 struct Data<'a> {
     header: &'a [String],
     links: &'a [Ethernet],
+}
+
+/// The programs that netplan can hand a link to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the program of that name")]
+pub enum Renderer {
+    Networkd,
+    NetworkManager,
 }
 
 /// One entry of `ethernets`.
@@ -47,8 +56,8 @@ pub fn networkd_file_name(link: &IfName) -> String {
 ///
 /// # Errors
 /// When a value cannot be written, or the template made something else of it.
-pub fn file(links: &[&LinkConfig], header: &[String]) -> Result<File, RenderError> {
-    let links: Vec<Ethernet> = links.iter().map(|link| ethernet(link)).collect();
+pub fn file(links: &[&LinkConfig], renderer: Renderer, header: &[String]) -> Result<File, RenderError> {
+    let links: Vec<Ethernet> = links.iter().map(|link| ethernet(link, renderer)).collect();
     for link in &links {
         one_line("a comment", &link.why)?;
         for entry in link.entries.iter().filter(|entry| !entry.why.is_empty()) {
@@ -61,12 +70,16 @@ pub fn file(links: &[&LinkConfig], header: &[String]) -> Result<File, RenderErro
     Ok(File { path: PATH.parse()?, content, mode: 0o600 })
 }
 
-fn ethernet(link: &LinkConfig) -> Ethernet {
+fn ethernet(link: &LinkConfig, renderer: Renderer) -> Ethernet {
     let mut entries = Vec::new();
     let mut push = |key, value: String, why: &str| entries.push(Entry { key, value, why: why.to_owned() });
-    push("renderer", "networkd".to_owned(), "");
+    let (word, set_by) = match renderer {
+        Renderer::Networkd => ("networkd", "; set by 70-selvedge-ipoib.rules, which networkd cannot do"),
+        Renderer::NetworkManager => ("NetworkManager", ""),
+    };
+    push("renderer", word.to_owned(), "");
     if let Some(mode) = &link.mode {
-        let why = format!("{}; set by 70-selvedge-ipoib.rules, which networkd cannot do", mode.why);
+        let why = format!("{}{set_by}", mode.why);
         push("infiniband-mode", mode.value.to_string(), &why);
     }
     push("mtu", link.mtu.value.to_string(), &link.mtu.why);
@@ -79,6 +92,22 @@ fn ethernet(link: &LinkConfig) -> Ethernet {
     push("optional", "true".to_owned(), "Boot never waits on the fabric: it may have no subnet manager yet.");
     push("ignore-carrier", "true".to_owned(), "Addresses are there before the subnet manager, and stay when it goes.");
     Ethernet { id: yaml::word(link.name.value.as_str()), why: link.name.why.clone(), entries }
+}
+
+/// The links that a file of ours is for; none when the text is not one.
+#[must_use]
+pub fn links_of(text: &str) -> Vec<String> {
+    let made = yaml::parse(text).ok();
+    match made.as_ref().and_then(|made| made.at(&["network", "ethernets"])) {
+        Some(Value::Map(links)) => links.keys().cloned().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The link that a profile of netplan's is for, by the profile's path.
+#[must_use]
+pub fn link_of_profile(path: &str) -> Option<&str> {
+    path.strip_prefix("/run/NetworkManager/system-connections/netplan-")?.strip_suffix(".nmconnection")
 }
 
 /// Each entry is said. Keys beside them are the template's own affair; links beside them are not.
@@ -127,9 +156,10 @@ mod tests {
 
     #[test]
     fn a_template_that_changes_the_meaning_is_seen() {
-        let text = file(&[&link()], &[]).unwrap().content;
+        let text = file(&[&link()], Renderer::Networkd, &[]).unwrap().content;
         assert!(text.contains("\n    \"on\":\n"), "{text}");
-        let links = [ethernet(&link())];
+        assert_eq!(links_of(&text), ["on"]);
+        let links = [ethernet(&link(), Renderer::Networkd)];
         assert!(check(&links, &text).is_ok());
         assert!(check(&links, &text.replace("mtu: 9000", "mtu: 9000\n      wakeonlan: false")).is_ok());
         for (from, to) in [

@@ -170,15 +170,18 @@ pub enum ResolveFault {
         /// What to do.
         way: &'static str,
     },
-    /// A system that this version does not write for.
-    #[error("{origin}: selvedge does not write files for {system} yet ({seen})")]
-    NotYet {
-        /// The choice.
-        origin: Origin,
-        /// The system.
-        system: &'static str,
-        /// The evidence.
-        seen: String,
+    /// initscripts would set another MTU than the one that is asked.
+    #[error(
+        "{why}: {link} would have an MTU of {} after a reboot and not {mtu}: initscripts' `ifup-ib` cuts it down in datagram mode",
+        crate::render::ifcfg::INITSCRIPTS_DATAGRAM_MTU
+    )]
+    MtuCut {
+        /// Where the MTU is from.
+        why: String,
+        /// The interface.
+        link: IfName,
+        /// The MTU, bytes.
+        mtu: u32,
     },
     /// A file of somebody else decides over a link.
     #[error("{origin}: {link} is configured by {file}, which systemd-networkd reads before {ours} and instead of it")]
@@ -285,9 +288,9 @@ impl ResolveFault {
                 one("install and enable one of them, or say which with `config` in [[nodes]]")
             }
             Self::NotHere { way, .. } => one(way),
-            Self::NotYet { .. } => one(
-                "written today: `config = \"networkmanager\"`, `config = \"networkd\"`, and `config = \"netplan\"` where networkd is behind it",
-            ),
+            Self::MtuCut { .. } => {
+                one("set `mtu = 2044`, or have NetworkManager keep the link, which leaves the MTU alone")
+            }
             Self::Overridden { link, file, .. } => overridden(link, file),
             Self::NoProgram { program: "selvedge", .. } => {
                 one("copy the `selvedge` binary there first, to /usr/local/bin or /usr/bin")

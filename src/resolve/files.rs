@@ -2,17 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use super::config::Keeper;
+use ipnet::IpNet;
+
+use super::config::{IfcfgReader, Keeper};
 use super::port::Link;
 use super::{ResolveFault, Resolved};
 use crate::name::{IfName, ModuleName};
 use crate::plan::Desired;
-use crate::rdma::Transport;
+use crate::rdma::{IpoibMode, Transport};
 use crate::render::modules::{self, Load};
+use crate::render::netplan::{self, Renderer};
 use crate::render::udev::{self, PortRule};
-use crate::render::{self, File, LinkConfig, RenderError, keyfile, limits, netplan, networkd, recover};
+use crate::render::{self, File, LinkConfig, RenderError, ifcfg, ifcfg_suse, keyfile, limits, networkd, recover};
 use crate::spec::ConfigChoice;
 use crate::state::{Object, State};
+
+/// What becomes of a changed file under initscripts.
+const NOTE_INITSCRIPTS: &str = "initscripts reads an ifcfg file when it brings the link up: nothing is restarted, the live link is set as the file says, and NetworkManager is told only where it runs";
+
+/// What becomes of a changed file under wicked.
+const NOTE_WICKED: &str = "wicked reads an ifcfg file when it brings the link up: nothing is restarted, the live link is set as the file says, and `wicked ifstatus` may call its configuration changed until the next boot or `wicked ifreload`, which can take the link down";
 
 type Part = fn(&Resolved, &mut Desired) -> Result<(), ResolveFault>;
 
@@ -188,19 +197,41 @@ fn want_config(resolved: &Resolved, desired: &mut Desired) -> Result<(), Resolve
                 want_of(link, keyfile::files(&link.config, resolved.intent.cluster.as_str(), &header)?.to_vec());
             }
         }
-        Keeper::Netplan => {
-            // It knows no P_Key children, and what it writes for networkd can be added to.
+        Keeper::Ifcfg(reader) => want_ifcfg(resolved, desired, reader, &links)?,
+        Keeper::Wicked => {
+            for link in links {
+                want_of(link, vec![ifcfg_suse::file(&link.config, &header)?]);
+            }
+            desired.notes.push(NOTE_WICKED.to_owned());
+        }
+        Keeper::Netplan(renderer) => {
+            // It knows no P_Key children, and those of its renderer can be written beside its file.
             let (own, children): (Vec<&Link>, Vec<&Link>) =
                 links.into_iter().partition(|link| link.config.on.is_none());
             for link in children {
-                want_of(link, networkd::files(&link.config, &header)?);
+                want_of(
+                    link,
+                    match renderer {
+                        Renderer::Networkd => networkd::files(&link.config, &header)?,
+                        Renderer::NetworkManager => {
+                            keyfile::files(&link.config, resolved.intent.cluster.as_str(), &header)?.to_vec()
+                        }
+                    },
+                );
             }
             for link in &own {
-                let of = netplan::networkd_file_name(&link.config.name.value);
-                want_of(link, networkd::drop_in(&link.config, &of, &header)?.into_iter().collect());
+                let name = &link.config.name.value;
+                let beside = match renderer {
+                    Renderer::Networkd => networkd::drop_in(&link.config, &netplan::networkd_file_name(name), &header)?,
+                    Renderer::NetworkManager => Some(keyfile::device_file(&link.config, &header)?),
+                };
+                want_of(link, beside.into_iter().collect());
+            }
+            if renderer == Renderer::NetworkManager {
+                own.iter().for_each(|link| note_link_local(&link.config, desired));
             }
             let configs: Vec<&LinkConfig> = own.iter().map(|link| &link.config).collect();
-            let file = netplan::file(&configs, &header)?;
+            let file = netplan::file(&configs, renderer, &header)?;
             let object = Object::File { path: file.path.clone() };
             want_file(desired, file, reason(resolved, &own), most_precious(resolved, &own));
             if let Some(wanted) = desired.items.get_mut(&object) {
@@ -209,6 +240,49 @@ fn want_config(resolved: &Resolved, desired: &mut Desired) -> Result<(), Resolve
         }
     }
     Ok(())
+}
+
+fn want_ifcfg(
+    resolved: &Resolved,
+    desired: &mut Desired,
+    reader: IfcfgReader,
+    links: &[&Link],
+) -> Result<(), ResolveFault> {
+    let header = render::header(resolved.intent);
+    for link in links {
+        let config = &link.config;
+        let mut files = vec![ifcfg::file(config, resolved.intent.cluster.as_str(), &header)?];
+        match reader {
+            IfcfgReader::NetworkManager => files.push(keyfile::device_file(config, &header)?),
+            IfcfgReader::Initscripts => not_cut(config)?,
+        }
+        for file in files {
+            want_file(desired, file, reason(resolved, &[link]), Some(config.name.value.clone()));
+        }
+    }
+    if reader == IfcfgReader::Initscripts {
+        desired.notes.push(NOTE_INITSCRIPTS.to_owned());
+    }
+    Ok(())
+}
+
+/// What initscripts would make something else of at the next boot.
+fn not_cut(config: &LinkConfig) -> Result<(), ResolveFault> {
+    let datagram = config.mode.as_ref().is_some_and(|mode| mode.value == IpoibMode::Datagram);
+    if datagram && config.mtu.value > ifcfg::INITSCRIPTS_DATAGRAM_MTU {
+        let (link, mtu) = (config.name.value.clone(), config.mtu.value);
+        return Err(ResolveFault::MtuCut { why: config.mtu.why.clone(), link, mtu });
+    }
+    Ok(())
+}
+
+fn note_link_local(config: &LinkConfig, desired: &mut Desired) {
+    if config.addresses.iter().all(|address| matches!(address.value, IpNet::V6(_))) {
+        let link = &config.name.value;
+        desired.notes.push(format!(
+            "netplan has NetworkManager give {link}, which has no address of IPv4, one of 169.254.0.0/16: it cannot be told otherwise"
+        ));
+    }
 }
 
 /// Of the links of one file, one that must not be cut, if there is such a link.

@@ -250,7 +250,7 @@ pub static NODES: Table = Table {
             "config",
             Default("auto"),
             Words(|| words::names(words::CONFIGS)),
-            "What keeps the configuration over a reboot. auto: what the host uses. ifcfg and ifcfg-suse are not written yet: plan and apply refuse them. Default: auto.",
+            "What keeps the configuration over a reboot. auto: what the host uses. ifcfg: files of Red Hat, read by NetworkManager or initscripts; ifcfg-suse: files of SUSE, read by wicked. Default: auto.",
         ),
         key(
             "numbering",

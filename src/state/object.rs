@@ -125,7 +125,8 @@ pub fn opensm_unit(fabric: &str) -> Option<UnitName> {
 }
 
 impl ConfigSystem {
-    /// The program that reads `path`, if one has to be told that it changed.
+    /// The program that reads `path`, if one has to be told that it changed. initscripts and wicked read a file when
+    /// they bring its link up, and are told nothing.
     #[must_use]
     pub fn reading(path: &FilePath) -> Option<Self> {
         let path = path.as_str();
@@ -138,7 +139,7 @@ impl ConfigSystem {
             Some(Self::Netplan)
         } else if under("/etc/systemd/network/") {
             Some(Self::Networkd)
-        } else if under("/etc/NetworkManager/") {
+        } else if under("/etc/NetworkManager/") || under("/etc/sysconfig/network-scripts/") {
             Some(Self::NetworkManager)
         } else {
             let file = path.strip_prefix(OPENSM_FOLDER)?;

@@ -42,6 +42,22 @@ fn a_file_that_somebody_replaced_is_kept_beside_the_one_that_comes_back() {
     }
 }
 
+/// The readers of ifcfg files take all that begins so for configuration, but not what ends as a backup does.
+#[test]
+fn a_copy_of_an_ifcfg_file_is_named_as_a_backup() {
+    let (_folder, store) = store();
+    let mut machine = machine();
+    let path: FilePath = "/etc/sysconfig/network/ifcfg-ib0".parse().unwrap();
+    let mut desired = quickstart();
+    let digest = desired.blobs.insert("DEVICE=ib0\n".into());
+    desired.want(Object::File { path: path.clone() }, State::File { digest, mode: 0o644 }, "persistent");
+    run(&mut machine, &store, &desired, &Options::default()).unwrap();
+    by_hand(&mut machine, &path, "theirs", 0o644);
+    let rollback = undo_last(&mut machine, &store, None).unwrap();
+    let Saved { copy, .. } = saved_by(&rollback);
+    assert!(crate::render::ifcfg::IGNORED.iter().any(|end| copy.as_str().ends_with(end)), "{copy}");
+}
+
 #[test]
 fn a_link_that_somebody_put_there_is_kept_and_our_own_contents_are_not() {
     let (_folder, store) = store();

@@ -152,6 +152,35 @@ fn what_keeps_the_configuration_is_told_by_files() {
 }
 
 #[test]
+fn who_reads_ifcfg_files_is_told_by_files() {
+    let host = Host::new();
+    let ifcfg = || host.facts().config.ifcfg;
+    let folder = "/etc/sysconfig/network-scripts/";
+    for none in ["ifcfg-lo", "ifcfg-eth0.rpmsave", "readme-ifcfg-rh.txt", "ifup-eth"] {
+        host.write(&format!("{folder}{none}"), "DEVICE=eth0\n");
+    }
+    host.write(&format!("{folder}ifcfg-ib0"), "# Written by selvedge for node01 of the cluster c.\nDEVICE=ib0\n");
+    host.write("/etc/NetworkManager/system-connections/selvedge-ib0.nmconnection", "");
+    host.link("/etc/rc.d/rc3.d/S10network", "../init.d/network");
+    assert!(ifcfg().is_none(), "ours say nothing of the host, and `ifup-eth` cannot be run");
+    host.write(&format!("{folder}ifcfg-eth0"), "DEVICE=eth0\n");
+    host.program(&format!("{folder}ifup-eth"));
+    let found = ifcfg();
+    assert!(found.files && found.initscripts && !found.plugin && !found.keyfiles);
+    host.write("/usr/lib64/NetworkManager/1.40.16-15.el8/libnm-settings-plugin-ifcfg-rh.so", "");
+    host.write("/etc/NetworkManager/system-connections/eth1.nmconnection", "");
+    assert!(ifcfg().plugin && ifcfg().keyfiles);
+}
+
+#[test]
+fn wicked_is_told_by_its_units() {
+    let host = Host::new();
+    assert!(!host.facts().config.wicked);
+    host.link("/etc/systemd/system/multi-user.target.wants/wicked.service", "/usr/lib/systemd/system/wicked.service");
+    assert!(host.facts().config.wicked);
+}
+
+#[test]
 fn a_file_that_cannot_be_run_is_no_program() {
     let host = Host::new();
     host.write("/usr/sbin/opensm", "");

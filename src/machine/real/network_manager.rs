@@ -6,13 +6,14 @@
 //! otherwise go on with what it read when it was activated.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fs;
 
-use zbus::{Message, OwnedObjectPath, Variant};
+use zbus::{Message, OwnedObjectPath, OwnedVariant, Variant};
 
 use super::bus::{Bus, NETWORK_MANAGER, PROFILES, Service, refused};
 use super::reload::settle;
 use crate::machine::MachineError;
-use crate::render::keyfile;
+use crate::render::{ifcfg, keyfile, netplan};
 
 const DEVICE_INTERFACE: &str = "org.freedesktop.NetworkManager.Device";
 const ACTIVE_INTERFACE: &str = "org.freedesktop.NetworkManager.Connection.Active";
@@ -43,9 +44,11 @@ pub(super) fn reload(bus: &Bus) -> Result<(), MachineError> {
 /// Gives each device that another profile has the one that we wrote for it.
 async fn activate(bus: &Bus) -> Result<(), MachineError> {
     let devices = paths(bus, NETWORK_MANAGER, "GetDevices").await?;
+    let by_netplan = fs::read_to_string(netplan::PATH).map(|text| netplan::links_of(&text)).unwrap_or_default();
     for profile in paths(bus, PROFILES, "ListConnections").await? {
         let file: Option<String> = bus.property(PROFILES, profile.as_str(), PROFILE_INTERFACE, "Filename").await;
-        let Some(link) = file.as_deref().and_then(keyfile::link_of) else { continue };
+        let Some(file) = file else { continue };
+        let Some(link) = our_link(bus, &profile, &file, &by_netplan).await else { continue };
         for device in &devices {
             let name: Option<String> = device_property(bus, device, "Interface").await;
             let state: Option<u32> = device_property(bus, device, "State").await;
@@ -65,6 +68,27 @@ async fn activate(bus: &Bus) -> Result<(), MachineError> {
         }
     }
     Ok(())
+}
+
+/// The link that a profile is for, if it is one of ours: a keyfile has our name, an ifcfg file has the link's, as
+/// everybody's has, and netplan's has the link's as our YAML has it.
+async fn our_link<'a>(bus: &Bus, profile: &OwnedObjectPath, file: &'a str, by_netplan: &[String]) -> Option<&'a str> {
+    if let Some(link) = keyfile::link_of(file) {
+        return Some(link);
+    }
+    if let Some(link) = netplan::link_of_profile(file) {
+        return by_netplan.iter().any(|one| one == link).then_some(link);
+    }
+    let link = ifcfg::link_of(file)?;
+    (id(bus, profile).await? == keyfile::id(link)).then_some(link)
+}
+
+/// What a profile is called.
+async fn id(bus: &Bus, profile: &OwnedObjectPath) -> Option<String> {
+    let service = Service { path: profile.as_str(), interface: PROFILE_INTERFACE, ..PROFILES };
+    let answer = bus.call(service, "GetSettings", &()).await.ok()?;
+    let mut settings: HashMap<String, HashMap<String, OwnedVariant>> = answer.body().deserialize().ok()?;
+    settings.get_mut("connection")?.remove("id")?.try_into().ok()
 }
 
 /// Has a device take its profile again without going down; nothing happens where nothing differs.

@@ -33,7 +33,11 @@ pub(super) fn perform(live: &mut Live, system: &ConfigSystem) -> Result<(), Mach
         ConfigSystem::Udev if !Path::new("/run/udev/control").exists() => Ok(()),
         ConfigSystem::Udev => program::run("udevadm", &["control", "--reload"]).map(drop),
         // Writes files under /run that networkd or NetworkManager read; `netplan apply` would restart links.
-        ConfigSystem::Netplan => program::run("netplan", &["generate"]).map(drop),
+        ConfigSystem::Netplan => {
+            program::run("netplan", &["generate"])?;
+            // networkd's reload is a step of the plan; which of the two netplan wrote for is known only now.
+            if early::has_bus() { network_manager::reload(live.bus()?) } else { Ok(()) }
+        }
         ConfigSystem::Systemd | ConfigSystem::Networkd | ConfigSystem::Unit(_) if !systemd::is_running() => Ok(()),
         ConfigSystem::Systemd if !early::has_bus() => early::reload(),
         // It runs before D-Bus does, and nothing else tells it to read.

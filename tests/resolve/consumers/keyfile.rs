@@ -34,7 +34,9 @@ pub(crate) const CONSUMER: Consumer = Consumer {
 
 fn judge(tree: &Tree) -> Result<(), String> {
     let (_root, root) = tree.written();
-    for (name, link) in tree.links() {
+    // Those of netplan are in its own file.
+    let by_netplan = |link: &Link| tree.has("/etc/netplan/") && link.on.is_none();
+    for (name, link) in tree.links().iter().filter(|(_, link)| !by_netplan(link)) {
         let path = format!("{FOLDER}selvedge-{name}.nmconnection");
         let (_, text) = tree.under(&path).next().ok_or_else(|| format!("no {path}"))?;
         let file = File::open(root.join(path.trim_start_matches('/'))).map_err(|error| error.to_string())?;
