@@ -1,8 +1,9 @@
 //! The kernel's network settings that several ports on one fabric, and many hosts on one network, need.
 //!
 //! All of it follows from the spec. `rp_filter` is left as it is: each port has a network of its own, so an answer
-//! leaves by the port that the question came by, and the strict check of RFC 3704 takes it. (Vendors that set it to 0
-//! or 2 have several ports in one subnet, which `check` refuses.)
+//! leaves by the port that the question came by, and the strict check of RFC 3704 takes it. Advice to loosen it (2,
+//! libfabric's page on several NICs) is for ports in one subnet, which `check` refuses; Oracle asks for 0 or 2 on any
+//! several private interconnects, and a host whose traffic crosses rails would need that.
 
 use std::collections::BTreeMap;
 
