@@ -102,6 +102,8 @@ codes! {
     BadBandwidth = "bad-bandwidth" Error,
     /// Not a GUID.
     BadGuid = "bad-guid" Error,
+    /// A GUID of all zeros or all ones, which no port has.
+    UnsetGuid = "unset-guid" Error,
     /// Not a PCI address.
     BadPciAddress = "bad-pci-address" Error,
     /// A module option that could not be written safely.

@@ -217,7 +217,7 @@ pub(super) fn guid(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<Guid> {
     })?;
     // What a port has that is not set up, and what a read of a dead card gives.
     if matches!(guid.0, 0 | u64::MAX) {
-        let fault = Fault::new(Code::BadGuid, place(value), format!("{guid} is the GUID of no port"));
+        let fault = Fault::new(Code::UnsetGuid, place(value), format!("{guid} is the GUID of no port"));
         d.faults.push(fault.help("a port's own GUID, as `ibstat` prints it; one that is all zeros or ones is not set"));
         return None;
     }
