@@ -125,3 +125,28 @@ fn groups_whose_names_have_the_same_numbers_take_turns() {
     };
     assert_eq!(["node01", "gpu01", "node02", "gpu02"].map(address), ["10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5"]);
 }
+
+/// A port's networks: those of its own interface together, each partition and VLAN on one of its own.
+#[test]
+fn networks_come_together_on_their_interfaces() {
+    let spec = load("spec.toml", include_str!("../../examples/partitions.toml")).unwrap().spec;
+    let intent = compile(&spec, &host("gpu03")).unwrap();
+    let words = |port: &PortIntent| {
+        let link = |link: &LinkIntent| {
+            let addresses: Vec<String> = link.addresses.iter().map(|one| one.address.value.to_string()).collect();
+            let tag = link.tag.as_ref().map_or("own".to_owned(), |tag| tag.value.to_string());
+            format!("{tag}: {}", addresses.join(" "))
+        };
+        port.links.iter().map(link).collect::<Vec<_>>()
+    };
+    assert_eq!(words(&intent.ports[0]), ["own: 10.0.0.3/16 fd00:0:0:1::3/64", "partition 0x8001: 10.2.0.3/16"]);
+    assert_eq!(words(&intent.ports[1]), ["own: 10.1.0.3/16", "partition 0x8002: 10.3.0.3/16"]);
+    // Nothing is on the port's own interface but the VLAN.
+    assert_eq!(words(&intent.ports[2]), ["own: ", "VLAN 100: 10.4.0.3/16"]);
+    // Each port of a member is one.
+    let role = &compile(&spec, &host("sto01")).unwrap().managers[0];
+    let [jobs, storage] = &role.partitions[..] else { panic!("{role:?}") };
+    assert_eq!((jobs.rest, jobs.ports.len()), (Some(Membership::Full), 0));
+    assert_eq!((storage.rest, storage.ports.len()), (Some(Membership::Limited), 4));
+    assert!(storage.ports.iter().all(|(_, membership)| *membership == Membership::Full));
+}

@@ -1,4 +1,5 @@
 use super::*;
+use crate::rdma::PKey;
 
 fn intent() -> ManagerIntent {
     ManagerIntent {
@@ -54,6 +55,37 @@ fn the_partitions_carry_the_fabric_mtu() {
     assert!(content(FabricMtu::B4096).ends_with("\nDefault=0x7fff,ipoib,mtu=5 : ALL=full, SELF=full;\n"));
     assert!(content(FabricMtu::B2048).ends_with("\nDefault=0x7fff,ipoib,mtu=4 : ALL=full, SELF=full;\n"));
     assert!(content(FabricMtu::B2048).contains("IPoIB datagrams of 2044."));
+}
+
+/// opensm takes the last word on a port, so the ports that are named come after all others.
+#[test]
+fn members_by_name_come_after_all_others() {
+    let partitions = vec![
+        PartitionRole {
+            name: "jobs".parse().unwrap(),
+            pkey: PKey::new(0x8001).unwrap(),
+            rest: Some(Membership::Full),
+            ports: Vec::new(),
+        },
+        PartitionRole {
+            name: "storage".parse().unwrap(),
+            pkey: PKey::new(2).unwrap(),
+            rest: Some(Membership::Limited),
+            ports: vec![(Guid(0x0002_c900_00a0_0001), Membership::Full), (Guid(3), Membership::Full)],
+        },
+    ];
+    let content = files(&ManagerIntent { partitions, ..intent() }, "/usr/sbin/opensm").unwrap()[0].content.clone();
+    let lines: Vec<&str> = content.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect();
+    assert_eq!(
+        lines,
+        [
+            "Default=0x7fff,ipoib,mtu=5 : ALL=full, SELF=full;",
+            "jobs=0x0001,ipoib,mtu=5 : ALL=full;",
+            "storage=0x0002,ipoib,mtu=5 : ALL=limited;",
+            "storage=0x0002 : 0x0002c90000a00001=full;",
+            "storage=0x0002 : 0x0000000000000003=full;",
+        ]
+    );
 }
 
 #[test]
