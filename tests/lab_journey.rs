@@ -12,6 +12,8 @@ mod enhanced;
 #[path = "lab_journey/found.rs"]
 mod found;
 mod lab_support;
+#[path = "lab_journey/limits.rs"]
+mod limits;
 #[path = "lab_journey/parted.rs"]
 mod parted;
 #[path = "lab_journey/reached.rs"]
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         reached::CLAIMS,
         found::CLAIMS,
         removed::CLAIMS,
+        limits::CLAIMS,
         there::REBOOTS,
         enhanced::CLAIMS,
         parted::CLAIMS,
