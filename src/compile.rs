@@ -291,7 +291,7 @@ fn managers(spec: &Spec, host: &HostName) -> Vec<ManagerRole> {
         let partitions = fabric.partitions.iter().map(|(name, partition)| {
             let named = |members: &Members, membership: Membership| match members {
                 Members::Hosts(hosts) => {
-                    let guids = hosts.iter().flat_map(|host| guids_on(spec, &host, label)).flatten();
+                    let guids = hosts.iter().flat_map(|host| member_ports(spec, &host, label, name));
                     guids.map(|guid| (guid, membership)).collect()
                 }
                 Members::All | Members::None => Vec::new(),
@@ -313,11 +313,11 @@ fn managers(spec: &Spec, host: &HostName) -> Vec<ManagerRole> {
 /// The GUID of the host's first port on a fabric, where the spec selects it by GUID.
 #[must_use]
 pub fn guid_on(spec: &Spec, host: &HostName, fabric: &Label) -> Option<Guid> {
-    guids_on(spec, host, fabric).into_iter().next()?
+    guids_on(spec, host, fabric).into_iter().next()?.1
 }
 
-/// The GUIDs of the host's ports on a fabric, in their order, each where the spec selects the port by GUID.
-fn guids_on(spec: &Spec, host: &HostName, fabric: &Label) -> Vec<Option<Guid>> {
+/// The host's ports on a fabric, in their order, each with its GUID where the spec selects it by that.
+fn guids_on<'s>(spec: &'s Spec, host: &HostName, fabric: &Label) -> Vec<(&'s Port, Option<Guid>)> {
     let Some((host, group)) = locate(spec, host) else { return Vec::new() };
     let is_on = |port: &&Port| {
         port.networks.first().and_then(|name| spec.networks.get(name)).is_some_and(|network| network.fabric == *fabric)
@@ -326,7 +326,18 @@ fn guids_on(spec: &Spec, host: &HostName, fabric: &Label) -> Vec<Option<Guid>> {
         DeviceSelector::Guid(guid) => Some(guid),
         DeviceSelector::Name(_) | DeviceSelector::Pci(_) => None,
     };
-    group.ports.iter().filter(is_on).map(guid).collect()
+    group.ports.iter().filter(is_on).map(|port| (port, guid(port))).collect()
+}
+
+/// The host's ports that are members of a partition whose members are named: those in its networks, or all if none is.
+fn member_ports(spec: &Spec, host: &HostName, fabric: &Label, partition: &Label) -> Vec<Guid> {
+    let ports = guids_on(spec, host, fabric);
+    let on = |name: &Label| spec.networks.get(name).map(|network| &network.on);
+    let joins = |port: &Port| {
+        port.networks.iter().any(|name| matches!(on(name), Some(Layer::Partition(own)) if own == partition))
+    };
+    let some_join = ports.iter().any(|(port, _)| joins(port));
+    ports.into_iter().filter(|(port, _)| !some_join || joins(port)).filter_map(|(_, guid)| guid).collect()
 }
 
 fn origin(table: String, key: &str, value: &str) -> Origin {

@@ -69,7 +69,8 @@ fn profile(link: &LinkConfig, cluster: &str) -> Result<Ini, RenderError> {
         .push("id", &id(name), "")?
         .push("uuid", &uuid(cluster, name), "")?
         .push("type", kind, "")?
-        .push("interface-name", name, &link.name.why)?;
+        .push("interface-name", name, &link.name.why)?
+        .push("autoconnect-priority", "100", "Before a profile of an installer's for the same link.")?;
     let section = ini.section(kind);
     if let Some(mode) = &link.mode {
         let word = match mode.value {

@@ -35,6 +35,19 @@ pub fn memlock_file(unit: &UnitName, header: &[String]) -> Result<File, RenderEr
     Ok(File { path: memlock_path(unit).parse()?, content: ini::render(&INI, header, &ini)?, mode: 0o644 })
 }
 
+/// What PAM gives a session by ssh, whatever sshd itself may lock: Debian's pam_limits starts from the limits of
+/// process 1, 64 MiB with systemd 252, and not from those of sshd. `*` is everybody but root (limits.conf(5)).
+///
+/// # Errors
+/// When the template made something else of it.
+pub fn sessions_file(header: &[String]) -> Result<File, RenderError> {
+    let mut lines = Lines { header: header.to_vec(), ..Lines::default() };
+    lines.push("Sessions by ssh; services have drop-ins.", "* - memlock unlimited");
+    lines.push("", "root - memlock unlimited");
+    let path = "/etc/security/limits.d/90-selvedge-memlock.conf".parse()?;
+    Ok(File { path, content: lines.render(&LINES)?, mode: 0o644 })
+}
+
 /// The settings, for systemd-sysctl at boot and for udev when a link appears (99-systemd.rules runs it for that
 /// link's own). After what distributions bring, before a site's own 99-*.conf, which has the last word.
 ///

@@ -74,7 +74,10 @@ fn want_memlock(resolved: &Resolved, desired: &mut Desired) -> Result<(), Resolv
     let memlock = &resolved.intent.memlock;
     for unit in &memlock.value {
         let reason = format!("{}: jobs of {unit} register memory for RDMA", memlock.origin);
-        want_file(desired, limits::memlock_file(unit, &render::header(resolved.intent))?, reason, None);
+        want_file(desired, limits::memlock_file(unit, &render::header(resolved.intent))?, reason.as_str(), None);
+        if ["ssh.service", "sshd.service"].contains(&unit.as_str()) {
+            want_file(desired, limits::sessions_file(&render::header(resolved.intent))?, reason, None);
+        }
     }
     Ok(())
 }

@@ -158,7 +158,7 @@ pub static FABRIC: Table = Table {
 /// `[fabrics.NAME.partitions.NAME]`
 pub static PARTITION: Table = Table {
     title: "[fabrics.NAME.partitions.NAME]",
-    doc: "A partition of the fabric, which the subnet managers keep and networks can be on. Without `full` and `limited` all hosts are full members.",
+    doc: "A partition of the fabric, which the subnet managers keep and networks can be on. Without `full` and `limited` all hosts are full members. All ports stay full members of the default partition too, and can reach each other there.",
     keys: &[
         key(
             "pkey",
@@ -170,7 +170,7 @@ pub static PARTITION: Table = Table {
             "full",
             Optional,
             Text("^[A-Za-z0-9_\\[][^\\s]*$", "storage[01-04]"),
-            "The hosts that reach all members, as a host list, or all. Hosts in a list need `guids` in [hosts.NAME].",
+            "The hosts that reach all members, as a host list, or all. Of a host in a list the ports in networks of the partition are members, or all if none is; each needs a GUID in the spec.",
         ),
         key(
             "limited",
@@ -269,7 +269,7 @@ pub static NODES: Table = Table {
             "memlock",
             Default("[]"),
             Texts(0, UNIT, "slurmd"),
-            "The services whose jobs register memory for RDMA, by their systemd units (`.service` may be left out): each gets a drop-in with LimitMEMLOCK=infinity, since systemd ignores limits.conf. One that runs is never restarted: `plan` names those that still have their old limit. slurmd also wants PropagateResourceLimitsExcept=MEMLOCK in slurm.conf, or jobs get the limit of the shell that submitted them. Default: none.",
+            "The services whose jobs register memory for RDMA, by their systemd units (`.service` may be left out): each gets a drop-in with LimitMEMLOCK=infinity, since systemd ignores limits.conf. One that runs is never restarted: `plan` names those that still have their old limit. slurmd also wants PropagateResourceLimitsExcept=MEMLOCK in slurm.conf, or jobs get the limit of the shell that submitted them. With sshd the sessions get it too, in /etc/security/limits.d, since PAM gives them theirs. Default: none.",
         ),
         key("ports", Optional, Rows(&PORT), "The ports of each host."),
     ],
@@ -301,7 +301,7 @@ pub static PORT: Table = Table {
             "interface",
             Optional,
             Text(INTERFACE, "ib0"),
-            "The name that the network interface is to have. Default: the kernel's own.",
+            "The name that the network interface is to have; on RoCE, where selvedge renames nothing, the one it has. Default: the kernel's own.",
         ),
         key(
             "network",

@@ -22,7 +22,8 @@ fn limits() {
     let spec = spec("limits", &[("config = \"networkd\"", memlock), ("\n[verify]", MANY)]);
     let thresholds = || ok("node02", "sysctl -n net.ipv4.neigh.default.gc_thresh1 net.ipv4.neigh.default.gc_thresh3");
     let before = thresholds();
-    let locked = || ok("node02", "sed -n 's/^Max locked memory *//p' /proc/$(pidof -s sshd)/limits | cut -d' ' -f1");
+    let main = "/proc/$(systemctl show -P MainPID ssh.service)/limits";
+    let locked = || ok("node02", &format!("sed -n 's/^Max locked memory *//p' {main} | cut -d' ' -f1"));
     // What runs keeps its limit: it may be what this very connection comes by.
     on("apply", &spec, "node02").exits(0).says("sshd.service").says("slurmd.service");
     assert_ne!(locked(), "unlimited");
@@ -36,10 +37,15 @@ fn limits() {
     assert_eq!(thresholds(), "1024\n4096");
     assert_eq!(ok("node02", "systemctl show -P LimitMEMLOCK ssh.service"), "infinity");
     assert_eq!(locked(), "unlimited");
+    // What counts is what a job that is started by ssh has: PAM does not take it from sshd.
+    assert_eq!(ok("node02", "ulimit -l"), "unlimited");
     on("apply", &lab_spec(), "node02").exits(0);
     assert_eq!(thresholds(), before);
     assert_eq!(
-        ok("node02", "ls -d /etc/systemd/system/s*d.service.d /etc/sysctl.d/90-selvedge.conf 2>/dev/null || true"),
+        ok(
+            "node02",
+            "ls -d /etc/systemd/system/s*d.service.d /etc/sysctl.d/90-selvedge.conf /etc/security/limits.d/*selvedge* 2>/dev/null || true"
+        ),
         ""
     );
     in_sync(&lab_spec(), "node02");

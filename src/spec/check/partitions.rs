@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::hosts::Roster;
 use super::{Check, names};
+use crate::count::counted;
 use crate::hostlist::HostList;
 use crate::name::{IfName, Label};
 use crate::rdma::Transport;
@@ -227,7 +228,7 @@ pub(super) fn members(c: &mut Check<'_>, roster: &Roster, index: &HashMap<&str, 
                 let Members::Hosts(hosts) = &list.value else { continue };
                 known(c, index, hosts, list.span);
                 if fabric.manager.is_some() {
-                    with_guids(c, roster, index, fabric_name, hosts, list.span);
+                    with_guids(c, roster, index, (fabric_name, name), hosts, list.span);
                 }
             }
             ports_of_members(c, roster, fabric_name, name, partition);
@@ -274,29 +275,32 @@ fn with_guids(
     c: &mut Check<'_>,
     roster: &Roster,
     index: &HashMap<&str, usize>,
-    fabric: &Label,
+    (fabric, partition): (&Label, &Label),
     hosts: &HostList,
     at: Span,
 ) {
     let draft = c.draft;
-    let lacks = |host: &crate::name::HostName| {
-        let group = draft.nodes.all.get(roster.group_of(*index.get(host.as_str())?))?;
-        let own = |interface: &Located<IfName>| {
-            let guids = draft.hosts.all.get(host).map(|host| &host.guids);
-            guids.is_some_and(|guids| guids.iter().any(|guid| guid.key.value == interface.value))
+    let joins = |port: &PortDraft| {
+        let mut networks = port.networks.all.iter().filter_map(|name| draft.networks.all.get(&name.value)?.on.as_ref());
+        networks.any(|on| matches!(&on.value, Layer::Partition(own) if own == partition))
+    };
+    let mut lacking = Vec::new();
+    for host in (0..hosts.count()).filter_map(|number| hosts.get(number)) {
+        let Some(group) = index.get(host.as_str()).and_then(|host| draft.nodes.all.get(roster.group_of(*host))) else {
+            continue;
         };
-        let has = |port: &&PortDraft| {
+        let guids = draft.hosts.all.get(&host).map(|host| host.guids.as_slice()).unwrap_or_default();
+        let has = |port: &PortDraft| {
             let by_group = matches!(port.device, None | Some(Located { value: Some(DeviceSelector::Guid(_)), .. }));
+            let own = |interface: &Located<IfName>| guids.iter().any(|guid| guid.key.value == interface.value);
             by_group || port.interface.as_ref().is_some_and(own)
         };
-        group.ports.all.iter().find(|port| is_on(c, port, fabric) && !has(port))
-    };
-    let Some((host, port)) = (0..hosts.count()).filter_map(|number| hosts.get(number)).find_map(|host| {
-        let port = lacks(&host)?;
-        Some((host, port))
-    }) else {
-        return;
-    };
+        let ports = || group.ports.all.iter().filter(|port| is_on(c, port, fabric));
+        let some_join = ports().any(joins);
+        lacking
+            .extend(ports().filter(|port| (!some_join || joins(port)) && !has(port)).map(|port| (host.clone(), port)));
+    }
+    let Some((host, port)) = lacking.first() else { return };
     let way = match &port.interface {
         Some(name) => {
             format!("add `guids.{} = \"0x...\"` in [hosts.{host}]: `selvedge facts` there prints it", name.value)
@@ -309,7 +313,10 @@ fn with_guids(
         Fault::new(
             Code::MemberWithoutGuid,
             at,
-            format!("the subnet manager knows members by port GUID, and that of `{host}` is not in the spec"),
+            format!(
+                "the subnet manager knows members by port GUID, and the spec lacks those of {} of these hosts",
+                counted(lacking.len(), "port")
+            ),
         )
         .label("members by name")
         .help(way),
