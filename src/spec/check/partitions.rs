@@ -12,6 +12,7 @@ use crate::rdma::Transport;
 use crate::spec::draft::{FabricDraft, GroupDraft, NetworkDraft, PartitionDraft, PortDraft};
 use crate::spec::fault::{Code, Fault, Located, Span};
 use crate::spec::model::{DeviceSelector, Layer, Members};
+use crate::tag::Tag;
 
 /// What the kernel takes of an interface name, bytes: `IFNAMSIZ` less the terminating zero.
 const MOST_NAME_BYTES: usize = 15;
@@ -26,10 +27,13 @@ pub(super) fn check(c: &mut Check<'_>) {
     for network in c.draft.networks.all.values() {
         layer(c, network);
     }
-    for port in c.draft.nodes.all.iter().flat_map(|group| &group.ports.all) {
-        one_fabric(c, port);
-        one_mind(c, port);
-        room_for_children(c, port);
+    for group in &c.draft.nodes.all {
+        for port in &group.ports.all {
+            one_fabric(c, port);
+            one_mind(c, port);
+            room_for_children(c, port);
+        }
+        names_of_children(c, group);
     }
 }
 
@@ -214,6 +218,39 @@ fn room_for_children(c: &mut Check<'_>, port: &PortDraft) {
             .help(format!("an interface name has at most {MOST_NAME_BYTES} bytes")),
         );
         return;
+    }
+}
+
+/// `ib0.8001` can't be a port as well as the child of `ib0`.
+fn names_of_children(c: &mut Check<'_>, group: &GroupDraft) {
+    let draft = c.draft;
+    let tag = |name: &Located<Label>| {
+        let network = draft.networks.all.get(&name.value)?;
+        match &network.on.as_ref()?.value {
+            Layer::Port => None,
+            Layer::Vlan(number) => Some(Tag::Vlan(*number)),
+            Layer::Partition(partition) => {
+                let fabric = draft.fabrics.all.get(&network.fabric.as_ref()?.value)?;
+                Some(Tag::Pkey(fabric.partitions.all.get(partition)?.pkey.as_ref()?.value))
+            }
+        }
+    };
+    let own = || group.ports.all.iter().filter_map(|port| Some((port.interface.as_ref()?, port)));
+    for (parent, port) in own() {
+        for (name, tag) in port.networks.all.iter().filter_map(|name| Some((name, tag(name)?))) {
+            let Ok(child) = tag.child_of(&parent.value) else { continue };
+            let Some((taken, _)) = own().find(|(other, _)| other.value == child) else { continue };
+            c.faults.push(
+                Fault::new(
+                    Code::DuplicateInterface,
+                    taken.span,
+                    format!("`{child}` is also the interface of `{}` for {tag}", parent.value),
+                )
+                .label("the name of a port")
+                .also(name.span, format!("network `{}` is on that", name.value))
+                .help("give the port another interface name"),
+            );
+        }
     }
 }
 
