@@ -166,7 +166,7 @@ pub(crate) struct Init {
     /// Fill it from those of these hosts, such as node01,gpu[01-16], asked by SSH
     #[arg(long, value_name = "HOSTS", conflicts_with = "from_facts")]
     pub(crate) node: Vec<HostList>,
-    /// Fill it from what `selvedge facts` printed of one host or of many; `-` is standard input
+    /// Fill it from what `selvedge facts` printed of one host or of many, or of several one after the other; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) from_facts: Option<PathBuf>,
     #[command(flatten)]

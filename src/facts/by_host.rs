@@ -43,14 +43,35 @@ pub enum ReadError {
     /// Nothing says which host these are the facts of.
     #[error("these facts have no `hostname`; put them below a name of your choice: {{\"NAME\": ...}}")]
     Nameless,
+    /// A host has facts twice.
+    #[error("the facts of {host} are there twice: keep one")]
+    Twice {
+        /// The host.
+        host: HostName,
+    },
 }
 
-/// Reads the facts of one host, which has its own name then, or of many.
+/// Reads the facts of one host, which has its own name then, or of many: also one after the other, as `cat` makes
+/// them of several files.
 ///
 /// # Errors
-/// When the text is neither.
+/// When the text is neither, or has a host twice.
 pub fn read(text: &str) -> Result<FactsByHost, ReadError> {
-    let value: Value = serde_json::from_str(text)?;
+    if text.trim().is_empty() {
+        return Err(serde_json::Error::custom("it is empty").into());
+    }
+    let mut all = FactsByHost::new();
+    for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
+        for (host, answer) in one(value?)? {
+            if all.insert(host.clone(), answer).is_some() {
+                return Err(ReadError::Twice { host });
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn one(value: Value) -> Result<FactsByHost, ReadError> {
     // Facts have a version, and no version of a host is a number.
     if value.get("version").is_none_or(|version| !version.is_number()) {
         let by_host: BTreeMap<HostName, Value> = serde_json::from_value(value)?;
@@ -89,6 +110,11 @@ mod tests {
         assert_eq!(many["n1"], one["node01"]);
         assert_eq!(many["n2"], Answer::None(NoAnswer { error: "it is off".to_owned() }));
         assert_eq!(read(&serde_json::to_string(&many).unwrap()).unwrap(), many, "what is written is read back");
+        let other = NODE01.replace("\"node01\"", "\"node02\"");
+        let both = read(&format!("{NODE01}\n{other}")).unwrap();
+        assert_eq!(both.keys().map(HostName::as_str).collect::<Vec<_>>(), ["node01", "node02"]);
+        assert!(matches!(read(&format!("{NODE01}{NODE01}")), Err(ReadError::Twice { .. })));
+        assert!(read(&format!("{NODE01} nonsense")).is_err() && read("\n").is_err());
     }
 
     #[test]

@@ -148,9 +148,7 @@ fn seen(evidence: &ConfigEvidence) -> String {
     if *initscripts {
         seen.push("initscripts' network service is enabled".to_owned());
     }
-    if *wicked {
-        seen.push(unit("wicked", true));
-    }
+    seen.push(unit("wicked", *wicked));
     seen.join("; ")
 }
 
