@@ -114,6 +114,8 @@ mod tests {
         let both = read(&format!("{NODE01}\n{other}")).unwrap();
         assert_eq!(both.keys().map(HostName::as_str).collect::<Vec<_>>(), ["node01", "node02"]);
         assert!(matches!(read(&format!("{NODE01}{NODE01}")), Err(ReadError::Twice { .. })));
+        let newer = read(&NODE01.replace("\"version\": 1", "\"version\": 2")).unwrap_err().to_string();
+        assert!(newer.contains("facts of version 2, and this selvedge reads 1"), "{newer}");
         assert!(read(&format!("{NODE01} nonsense")).is_err() && read("\n").is_err());
     }
 

@@ -12,18 +12,33 @@ pub use gather::{FactsError, gather, hardware_for, look_into};
 
 use ipnet::IpNet;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::name::{DeviceName, HostName, IfName};
 use crate::plan::Protected;
 use crate::rdma::{Guid, Transport};
 use crate::state::FilePath;
 
+/// The version of this format.
+pub const VERSION: u32 = 1;
+
+/// Facts of another version may mean something else by the same words.
+fn this_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match u32::deserialize(deserializer)? {
+        VERSION => Ok(VERSION),
+        other => {
+            Err(D::Error::custom(format!("these are facts of version {other}, and this selvedge reads {VERSION}")))
+        }
+    }
+}
+
 /// Everything that resolving a spec needs to know of one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Facts {
     /// Version of this format: 1.
+    #[serde(deserialize_with = "this_version")]
     pub version: u32,
     /// The host's name, as the kernel has it; none where there is no usable one, as in some images.
     pub hostname: Option<HostName>,

@@ -72,6 +72,16 @@ pub enum ResolveFault {
         /// The port.
         port: u8,
     },
+    /// Two interfaces with one name.
+    #[error("two interfaces would both be `{name}`: {one}; {other}")]
+    SameName {
+        /// The name.
+        name: IfName,
+        /// Why the first one has it.
+        one: String,
+        /// Why the second one has it.
+        other: String,
+    },
     /// The port's link layer is another.
     #[error("{origin}: {device} port {port} runs {found}, not {wanted}")]
     WrongTransport {
@@ -268,6 +278,9 @@ impl ResolveFault {
             ),
             Self::NoDevice { .. } | Self::NoPort { .. } => {
                 one("name one of these; names move with driver upgrades, `guid` and `pci` do not")
+            }
+            Self::SameName { .. } => {
+                one("pin another name, or pin one for each of them, with `interface` in [[nodes.ports]]")
             }
             Self::SamePort { .. } => one("a port of an HCA is one port of the spec"),
             Self::WrongTransport { .. } => one(

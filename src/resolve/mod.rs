@@ -19,10 +19,13 @@ mod sysctl;
 pub use fault::{ResolveFault, ResolveFaults};
 pub use image::resolve_image;
 
+use std::collections::BTreeMap;
+
 use ipnet::IpNet;
 
 use crate::facts::{ConfigEvidence, Device, Facts, Netdev, PortFacts};
 use crate::intent::{Intent, Origin, PortIntent, Sourced};
+use crate::name::IfName;
 use crate::plan::{Deferred, Desired};
 use crate::spec::ConfigChoice;
 use crate::state::{Object, Owned};
@@ -134,7 +137,24 @@ fn ports<'a>(intent: &'a Intent, facts: &'a Facts, faults: &mut Vec<ResolveFault
             Err(fault) => faults.push(fault),
         }
     }
+    faults.extend(same_name(&ports));
     ports
+}
+
+/// Two interfaces that would have one name: one pinned and one that the kernel named, say.
+fn same_name(ports: &[Port]) -> Option<ResolveFault> {
+    let mut seen: BTreeMap<&IfName, &Link> = BTreeMap::new();
+    for link in ports.iter().flat_map(|port| &port.links) {
+        let name = &link.config.name;
+        if let Some(first) = seen.insert(&name.value, link) {
+            return Some(ResolveFault::SameName {
+                name: name.value.clone(),
+                one: first.config.name.why.clone(),
+                other: name.why.clone(),
+            });
+        }
+    }
+    None
 }
 
 /// Whether the spec has the vendor drivers' option that brings connected mode back.

@@ -27,9 +27,6 @@ use super::Facts;
 use crate::machine::MachineError;
 use crate::name::HostName;
 
-/// The version of the facts' format.
-const VERSION: u32 = 1;
-
 /// Why there are no facts.
 #[derive(Debug, Error)]
 pub enum FactsError {
@@ -84,7 +81,7 @@ fn gather_from(tree: &Tree, network: Option<&dyn Network>) -> Result<Facts, Fact
 
 fn without_network(tree: &Tree) -> Facts {
     Facts {
-        version: VERSION,
+        version: super::VERSION,
         hostname: host_name(tree),
         kernel: kernel_release(tree),
         devices: Vec::new(),
