@@ -53,7 +53,7 @@ pub fn options_file(options: &Options, header: &[String]) -> Result<File, Render
 
 fn option_line(module: &ModuleName, name: &ModuleName, value: &ModuleOption) -> Result<String, RenderError> {
     one_line(name.as_str(), &value.0)?;
-    if !value.0.chars().all(|c| c.is_ascii_alphanumeric() || "-_.:,/+".contains(c)) {
+    if !value.0.chars().all(ModuleOption::may_hold) {
         return Err(RenderError::Value {
             value: value.0.escape_debug().to_string(),
             what: format!("the option {name} of {module}"),

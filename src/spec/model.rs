@@ -250,6 +250,14 @@ pub enum DeviceSelector {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModuleOption(pub String);
 
+impl ModuleOption {
+    /// What a value can hold: modprobe.d has no quoting.
+    #[must_use]
+    pub fn may_hold(c: char) -> bool {
+        c.is_ascii_alphanumeric() || "-_.:,/+".contains(c)
+    }
+}
+
 /// `[hosts.NAME]`
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HostException {

@@ -68,7 +68,7 @@ fn shape(of: &'static Shape) -> Value {
         Shape::Option => json!({"anyOf": [
             {"type": "integer"},
             {"type": "boolean"},
-            {"type": "string", "pattern": "^[!$-&(-\\[\\]-_a-~]{1,1024}$"},
+            {"type": "string", "pattern": "^[A-Za-z0-9._:,/+-]{1,1024}$"},
         ]}),
         Shape::One(inner) => table(inner),
         Shape::Named(pattern, inner) => named(pattern, table(inner)),

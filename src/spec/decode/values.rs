@@ -262,7 +262,7 @@ fn quantity_fault(code: Code, text: &str, e: QuantityError, at: Span, what: &str
 pub(super) fn module_option(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<ModuleOption> {
     let bad = |why: &str| {
         Fault::new(Code::BadModuleOption, place(value), format!("this can't be a module's option: {why}"))
-            .help("an option is an integer, true, false, or one word without spaces, quotes, `\\` and `#`")
+            .help("an option is an integer, true, false, or one word of letters, digits and `-_.:,/+`")
     };
     let fault = match value.get_ref() {
         DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
@@ -273,7 +273,7 @@ pub(super) fn module_option(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<Mo
         DeValue::Boolean(on) => return Some(ModuleOption(if *on { "Y" } else { "N" }.to_owned())),
         DeValue::String(text) if text.is_empty() => bad("it is empty"),
         DeValue::String(text) if text.len() > 1024 => bad("it has more than 1024 bytes"),
-        DeValue::String(text) if text.chars().all(|c| c.is_ascii_graphic() && !"\"'\\#`".contains(c)) => {
+        DeValue::String(text) if text.chars().all(ModuleOption::may_hold) => {
             return Some(ModuleOption(text.to_string()));
         }
         DeValue::String(_) => bad("it has a character that a modprobe file would take otherwise"),
