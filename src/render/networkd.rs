@@ -2,7 +2,7 @@
 //!
 //! networkd cannot set the IPoIB mode of a parent link (252 and 257 know no
 //! `[IPoIB]` section in `.network`, whatever the man page says): the udev rule
-//! does. That of a child it sets when it makes it.
+//! does, for children too.
 
 use super::ini::{self, Ini, Section};
 use super::layout::INI;
@@ -63,10 +63,9 @@ fn device(link: &LinkConfig, on: &On) -> Result<Ini, RenderError> {
         Tag::Pkey(pkey) => {
             let why = "Else networkd makes up a port GUID for it, which no fabric knows: it never gets carrier.";
             device.push("MACAddress", "none", why)?;
-            let section = ini.section("IPoIB").push("PartitionKey", &pkey.to_string(), &on.tag.why)?;
-            if let Some(mode) = &link.mode {
-                section.push("Mode", mode.value.as_str(), &mode.why)?;
-            }
+            // Without its mode: the kernel can make the link, fail to take a lock again, and unmake it (`ipoib_set_mode`
+            // gives EBUSY). The udev rule sets that of a link that is there.
+            ini.section("IPoIB").push("PartitionKey", &pkey.to_string(), &on.tag.why)?;
         }
         Tag::Vlan(number) => {
             ini.section("VLAN").push("Id", &number.to_string(), &on.tag.why)?;

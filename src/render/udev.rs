@@ -30,39 +30,60 @@ pub struct PortRule {
     pub mode: Option<Chosen<IpoibMode>>,
 }
 
-/// The rules for all InfiniBand ports of a host. `ip` is iproute2's program.
+/// What the rules do to a P_Key child, whose name is known before it is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChildRule {
+    /// Its name.
+    pub name: IfName,
+    /// The mode to set.
+    pub mode: Chosen<IpoibMode>,
+}
+
+/// The rules for all InfiniBand ports of a host and their children. `ip` is iproute2's program.
 ///
 /// # Errors
 /// When a value cannot stand in a rule, or the template made something else of it.
-pub fn file(ports: &[PortRule], ip: &FilePath, header: &[String]) -> Result<File, RenderError> {
-    let mut rules = Lines { header: header.to_vec(), blocks: only_parents() };
+pub fn file(ports: &[PortRule], children: &[ChildRule], ip: &FilePath, header: &[String]) -> Result<File, RenderError> {
+    let mut rules = Lines { header: header.to_vec(), blocks: only_infiniband() };
+    let set = |mode: IpoibMode| {
+        Ok::<_, RenderError>(format!("RUN+=\"{} link set dev if$env{{IFINDEX}} type ipoib mode {mode}\"", word(ip)?))
+    };
+    for child in children {
+        let name = literal(child.name.as_str())?;
+        rules.push(&child.mode.why, format!("KERNEL==\"{name}\", {}", set(child.mode.value)?));
+    }
+    rules.blocks.push(only_parents());
     for port in ports {
         let address = format!("ATTR{{address}}==\"{}\"", glob(port.guid));
         if let Some(name) = &port.name {
             rules.push(&name.why, format!("{address}, NAME=\"{}\"", literal(name.value.as_str())?));
         }
         if let Some(mode) = &port.mode {
-            let command = format!("{} link set dev if$env{{IFINDEX}} type ipoib mode {}", word(ip)?, mode.value);
-            rules.push(&mode.why, format!("{address}, RUN+=\"{command}\""));
+            rules.push(&mode.why, format!("{address}, {}", set(mode.value)?));
         }
     }
     rules.push("", "LABEL=\"selvedge_end\"");
     Ok(File { path: "/etc/udev/rules.d/70-selvedge-ipoib.rules".parse()?, content: rules.render(&LINES)?, mode: 0o644 })
 }
 
-/// Leaves at once for everything but an IPoIB parent.
-fn only_parents() -> Vec<Block> {
-    let leave = |test: &str| format!("{test}, GOTO=\"selvedge_end\"");
+fn leave(test: &str) -> String {
+    format!("{test}, GOTO=\"selvedge_end\"")
+}
+
+/// Leaves at once for everything else.
+fn only_infiniband() -> Vec<Block> {
     let other = ["ACTION!=\"add\"", "SUBSYSTEM!=\"net\"", "ATTR{type}!=\"32\""];
+    let why = vec!["InfiniBand interfaces, when they appear.".to_owned()];
+    vec![Block { why, lines: other.map(leave).to_vec() }]
+}
+
+fn only_parents() -> Block {
     let child = ["KERNEL==\"*.*\"", "ATTR{name_assign_type}==\"3\""];
     let why = [
         "A P_Key child has its parent's GUID. One made in sysfs has a dot in its name,",
         "one made by `ip link add` was named by a user (3).",
     ];
-    vec![
-        Block { why: vec!["InfiniBand interfaces, when they appear.".to_owned()], lines: other.map(leave).to_vec() },
-        Block { why: why.map(str::to_owned).to_vec(), lines: child.map(leave).to_vec() },
-    ]
+    Block { why: why.map(str::to_owned).to_vec(), lines: child.map(leave).to_vec() }
 }
 
 /// A glob for the hardware addresses of the port's interfaces.
@@ -107,11 +128,24 @@ mod tests {
         assert_eq!(glob(Guid(0x0002_c903_00ab_0001)), "*:00:02:c9:03:00:ab:00:01");
     }
 
+    /// Before the line that lets children alone.
+    #[test]
+    fn a_child_has_its_mode_by_its_name() {
+        let child = ChildRule {
+            name: "ib0.8002".parse().unwrap(),
+            mode: Chosen { value: IpoibMode::Connected, why: "w".into() },
+        };
+        let text = file(&[port()], &[child], &"/usr/sbin/ip".parse().unwrap(), &[]).unwrap().content;
+        let rule = "KERNEL==\"ib0.8002\", RUN+=\"/usr/sbin/ip link set dev if$env{IFINDEX} type ipoib mode connected\"";
+        let place = |line: &str| text.lines().position(|one| one.starts_with(line)).unwrap();
+        assert!(place("ATTR{type}!=") < place(rule) && place(rule) < place("KERNEL==\"*.*\""), "{text}");
+    }
+
     #[test]
     fn a_program_that_udev_would_misread_is_refused() {
-        assert!(file(&[port()], &"/usr/sbin/ip".parse().unwrap(), &[]).is_ok());
+        assert!(file(&[port()], &[], &"/usr/sbin/ip".parse().unwrap(), &[]).is_ok());
         for path in ["/my tools/ip", "/a\"b/ip", "/$root/ip", "/%k/ip", "/a'b/ip"] {
-            assert!(file(&[port()], &path.parse().unwrap(), &[]).is_err(), "{path}");
+            assert!(file(&[port()], &[], &path.parse().unwrap(), &[]).is_err(), "{path}");
         }
     }
 }

@@ -12,8 +12,10 @@ use crate::plan::Desired;
 use crate::rdma::{IpoibMode, Transport};
 use crate::render::modules::{self, Load};
 use crate::render::netplan::{self, Renderer};
-use crate::render::udev::{self, PortRule};
-use crate::render::{self, File, LinkConfig, RenderError, ifcfg, ifcfg_suse, keyfile, limits, networkd, recover};
+use crate::render::udev::{self, ChildRule, PortRule};
+use crate::render::{
+    self, Chosen, File, LinkConfig, RenderError, ifcfg, ifcfg_suse, keyfile, limits, networkd, recover,
+};
 use crate::spec::ConfigChoice;
 use crate::state::{Object, State};
 
@@ -146,7 +148,15 @@ fn want_rules(resolved: &Resolved, desired: &mut Desired) -> Result<(), ResolveF
             rules.push(PortRule { guid: found.port.guid, name, mode });
         }
     }
-    if rules.is_empty() {
+    // A new child is in datagram mode.
+    let connected = |mode: &Chosen<IpoibMode>| mode.value == IpoibMode::Connected;
+    let children = resolved.ports.iter().flat_map(|port| &port.links).filter(|link| link.config.on.is_some());
+    let child = |link: &Link| {
+        let mode = link.config.mode.clone().filter(connected)?;
+        Some(ChildRule { name: link.config.name.value.clone(), mode })
+    };
+    let children: Vec<ChildRule> = children.filter_map(child).collect();
+    if rules.is_empty() && children.is_empty() {
         return Ok(());
     }
     let Some(ip) = &resolved.facts.programs.ip else {
@@ -154,7 +164,7 @@ fn want_rules(resolved: &Resolved, desired: &mut Desired) -> Result<(), ResolveF
         return Err(ResolveFault::NoProgram { wanted_by, program: "ip", package: "iproute2 (iproute on RHEL)" });
     };
     let reason = reasons.into_iter().collect::<Vec<_>>().join(", ");
-    let file = udev::file(&rules, ip, &render::header(resolved.intent))?;
+    let file = udev::file(&rules, &children, ip, &render::header(resolved.intent))?;
     let object = Object::File { path: file.path.clone() };
     want_file(desired, file, reason, None);
     if let Some(wanted) = desired.items.get_mut(&object) {

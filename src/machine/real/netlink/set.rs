@@ -131,6 +131,9 @@ impl Netlink {
             Err(error) if link.infiniband && errno_of(&error) == Some(Errno::EOPNOTSUPP) => {
                 write_mode(name, mode).map_err(refuse)
             }
+            // The kernel sets the mode, lets go of its lock and gives this when somebody else took it: what is read back
+            // decides.
+            Err(error) if errno_of(&error) == Some(Errno::EBUSY) => Ok(()),
             other => other.map_err(refuse),
         }
     }
