@@ -4,21 +4,20 @@
 //! found in the groups by arithmetic; nothing is expanded, so the cost does not
 //! grow with the number of hosts. Nothing is asked of the host itself.
 
+mod managers;
+
 use ipnet::IpNet;
 use strsim::jaro_winkler;
 use thiserror::Error;
 
 use crate::addressing::{self, AddressError};
 use crate::count::counted;
-use crate::intent::{
-    AddressIntent, Intent, LinkIntent, ManagerRole, Membership, Origin, PartitionRole, PortIntent, Sourced,
-};
+use crate::intent::{AddressIntent, Intent, LinkIntent, Origin, PortIntent, Sourced};
 use crate::name::{HostName, Label};
-use crate::rdma::Guid;
-use crate::spec::{
-    ConfigChoice, DeviceSelector, Fabric, Layer, Members, ModeChoice, MtuChoice, Network, NodeGroup, Port, Spec,
-};
+use crate::spec::{ConfigChoice, DeviceSelector, Fabric, Layer, ModeChoice, MtuChoice, Network, NodeGroup, Port, Spec};
 use crate::tag::Tag;
+
+pub use managers::guid_on;
 
 /// How alike a group's first name has to be for the group to be suggested.
 const LIKENESS: f64 = 0.8;
@@ -76,7 +75,7 @@ pub fn compile(spec: &Spec, host: &HostName) -> Result<Intent, CompileError> {
             value: group.config,
             origin: origin("[[nodes]]".to_owned(), "config", &quoted(config_word(group.config))),
         },
-        managers: managers(spec, &host),
+        managers: managers::of(spec, &host),
         memlock: Sourced { value: group.memlock.clone(), origin: memlock_origin(group) },
         modules: spec.modules.clone(),
         cluster: spec.cluster.name.clone(),
@@ -275,69 +274,6 @@ pub(crate) fn own_address(spec: &Spec, host: &HostName, name: &Label, network: &
     let value = IpNet::new(address, network.cidr.prefix_len()).ok()?;
     let key = format!("addresses.{name}");
     Some(Sourced { value, origin: origin(format!("[hosts.{host}]"), &key, &quoted(&address.to_string())) })
-}
-
-fn managers(spec: &Spec, host: &HostName) -> Vec<ManagerRole> {
-    let role = |(label, fabric): (&Label, &Fabric)| {
-        let manager = fabric.subnet_manager.as_ref()?;
-        let managers: Vec<HostName> = std::iter::once(&manager.primary).chain(&manager.standby).cloned().collect();
-        let rank = managers.iter().position(|name| name == host)?;
-        let guids = managers.iter().filter_map(|host| guid_on(spec, host, label)).collect();
-        let entry = match rank {
-            0 => format!("primary = \"{host}\""),
-            _ => format!("standby has \"{host}\""),
-        };
-        let origin = Origin { table: format!("[fabrics.{label}.subnet-manager]").into(), entry: entry.into() };
-        let partitions = fabric.partitions.iter().map(|(name, partition)| {
-            let named = |members: &Members, membership: Membership| match members {
-                Members::Hosts(hosts) => {
-                    let guids = hosts.iter().flat_map(|host| member_ports(spec, &host, label, name));
-                    guids.map(|guid| (guid, membership)).collect()
-                }
-                Members::All | Members::None => Vec::new(),
-            };
-            let rest = [(&partition.full, Membership::Full), (&partition.limited, Membership::Limited)];
-            PartitionRole {
-                name: name.clone(),
-                pkey: partition.pkey,
-                rest: rest.iter().find(|(members, _)| **members == Members::All).map(|(_, membership)| *membership),
-                ports: rest.iter().flat_map(|(members, membership)| named(members, *membership)).collect::<Vec<_>>(),
-            }
-        });
-        let partitions = partitions.collect();
-        Some(ManagerRole { fabric: label.clone(), rank, managers, guids, fabric_mtu: fabric.mtu, partitions, origin })
-    };
-    spec.fabrics.iter().filter_map(role).collect()
-}
-
-/// The GUID of the host's first port on a fabric, where the spec selects it by GUID.
-#[must_use]
-pub fn guid_on(spec: &Spec, host: &HostName, fabric: &Label) -> Option<Guid> {
-    guids_on(spec, host, fabric).into_iter().next()?.1
-}
-
-/// The host's ports on a fabric, in their order, each with its GUID where the spec selects it by that.
-fn guids_on<'s>(spec: &'s Spec, host: &HostName, fabric: &Label) -> Vec<(&'s Port, Option<Guid>)> {
-    let Some((host, group)) = locate(spec, host) else { return Vec::new() };
-    let is_on = |port: &&Port| {
-        port.networks.first().and_then(|name| spec.networks.get(name)).is_some_and(|network| network.fabric == *fabric)
-    };
-    let guid = |port: &Port| match selector(spec, &host, port)?.value {
-        DeviceSelector::Guid(guid) => Some(guid),
-        DeviceSelector::Name(_) | DeviceSelector::Pci(_) => None,
-    };
-    group.ports.iter().filter(is_on).map(|port| (port, guid(port))).collect()
-}
-
-/// The host's ports that are members of a partition whose members are named: those in its networks, or all if none is.
-fn member_ports(spec: &Spec, host: &HostName, fabric: &Label, partition: &Label) -> Vec<Guid> {
-    let ports = guids_on(spec, host, fabric);
-    let on = |name: &Label| spec.networks.get(name).map(|network| &network.on);
-    let joins = |port: &Port| {
-        port.networks.iter().any(|name| matches!(on(name), Some(Layer::Partition(own)) if own == partition))
-    };
-    let some_join = ports.iter().any(|(port, _)| joins(port));
-    ports.into_iter().filter(|(port, _)| !some_join || joins(port)).filter_map(|(_, guid)| guid).collect()
 }
 
 fn origin(table: String, key: &str, value: &str) -> Origin {

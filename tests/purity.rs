@@ -14,7 +14,7 @@ const PURE: &[&str] = &[
     "addressing",
     "apply::journal",
     "columns",
-    "compile",
+    "compile::*",
     "count",
     "facts",
     "facts::by_host",

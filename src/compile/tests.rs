@@ -1,4 +1,6 @@
 use super::*;
+use crate::intent::Membership;
+use crate::rdma::Guid;
 use crate::spec::load;
 
 fn spec(hosts: &str) -> Spec {

@@ -243,6 +243,7 @@ impl Session {
         let intent = Self::intent(spec, host)?;
         let facts = self.facts()?;
         let mut checks = checks::hardware_of(&intent, &facts);
+        checks.extend(ports::partitions(&self.root, &intent, &facts));
         // What cannot be resolved is a finding like any other: the hardware checks say why.
         let desired = resolve(&intent, &facts).unwrap_or_else(|faults| {
             checks.extend(faults.faults.iter().map(checks::unresolved));

@@ -68,6 +68,18 @@ pub struct Partition {
     pub limited: Members,
 }
 
+impl Partition {
+    /// Whether the host is a limited member. One that is named is what it is named as, whatever `all` says.
+    #[must_use]
+    pub fn is_limited(&self, host: &HostName) -> bool {
+        match (&self.full, &self.limited) {
+            (Members::Hosts(full), _) if full.contains(host) => false,
+            (_, Members::Hosts(limited)) => limited.contains(host),
+            (_, limited) => *limited == Members::All,
+        }
+    }
+}
+
 /// The members of a partition. A host that is named is what it is named as; `All` is for the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Members {
@@ -99,6 +111,17 @@ pub enum FabricMtu {
     B2048,
     /// 4096 bytes: IPoIB datagrams of 4092.
     B4096,
+}
+
+impl Network {
+    /// The partition of `fabrics` that it is on; none on a port's own interface or a VLAN.
+    #[must_use]
+    pub fn partition<'s>(&self, fabrics: &'s BTreeMap<Label, Fabric>) -> Option<&'s Partition> {
+        match &self.on {
+            Layer::Partition(name) => fabrics.get(&self.fabric)?.partitions.get(name),
+            Layer::Port | Layer::Vlan(_) => None,
+        }
+    }
 }
 
 impl FabricMtu {

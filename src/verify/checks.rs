@@ -7,8 +7,9 @@ use super::model::{Check, CheckedPort, Memlock, Verdict};
 use super::rate;
 use crate::facts::{Device, Facts, PortFacts};
 use crate::intent::{AddressIntent, Intent, LinkIntent, PortIntent};
+use crate::name::IfName;
 use crate::plan::Desired;
-use crate::rdma::{Speed, Transport};
+use crate::rdma::{PKey, Speed, Transport};
 use crate::render::limits::memlock_path;
 use crate::resolve::{ResolveFault, select};
 use crate::sm::report::{FindingRow, StatusReport};
@@ -45,7 +46,6 @@ pub fn ports(intent: &Intent, facts: &Facts, observed: &States) -> Vec<CheckedPo
             hardware_address: None,
             address: address.address.value.addr(),
             mtu: bytes,
-            only_ip: port.addresses().next() != Some(address),
         })
     };
     let of_link = |port: &'_ PortIntent, link: &'_ LinkIntent| -> Vec<CheckedPort> {
@@ -110,6 +110,19 @@ fn speed(intent: &PortIntent, port: &PortFacts, object: &str) -> Check {
     };
     let holds = (seen.gbps - gbps).abs() < 0.01 && !narrow;
     Check::new("rate", object, holds, [expected, port.rate.clone(), next.into()])
+}
+
+/// Whether the subnet manager has let a port into a partition; `keys` is the port's P_Key table.
+#[must_use]
+pub fn partition(child: &IfName, pkey: PKey, keys: &[PKey]) -> Check {
+    let seen = if keys.is_empty() {
+        "none".to_owned()
+    } else {
+        keys.iter().map(PKey::to_string).collect::<Vec<_>>().join(", ")
+    };
+    let next = "no subnet manager has let the port into this partition: `selvedge apply` on the fabric's managers gives \
+                it to them, and `selvedge sm status` shows one that is not of this spec";
+    Check::new("partition", child.as_str(), keys.contains(&pkey), [format!("partition {pkey}"), seen, next.into()])
 }
 
 fn subnet_manager(port: &PortFacts, object: &str) -> Check {

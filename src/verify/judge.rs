@@ -77,7 +77,9 @@ type Causes = [(&'static str, &'static [&'static str])];
 
 /// A cable that is out, or a fabric that nobody manages, stops RDMA.
 const FABRIC: &Causes = &[("cable", &["physical-state"]), ("subnet manager", &["port-state", "subnet-manager"])];
-const INTERFACE: &Causes = &[("interface", &["interface", "link", "ipoib-mode", "mtu", "address", "module"])];
+/// A port that its partition does not have, which stops IP there and nothing else.
+const PARTITION: &Causes = &[("partition", &["partition"])];
+const INTERFACE: &Causes = &[("interface", &["interface", "child", "link", "ipoib-mode", "mtu", "address", "module"])];
 
 /// The failed check of either node that explains why nothing gets through on its fabric.
 #[must_use]
@@ -99,7 +101,7 @@ fn why_no_answer(result: &PingResult, from: (&NodeChecks, &CheckedPort), to: (&N
     let nodes = [from.0, to.0];
     // Without a cable nothing else matters; an interface that is wrong is wrong with every manager.
     let (cable, manager) = FABRIC.split_at(1);
-    if let Some(cause) = [cable, INTERFACE, manager].into_iter().find_map(|causes| cause(causes, nodes)) {
+    if let Some(cause) = [cable, INTERFACE, manager, PARTITION].into_iter().find_map(|causes| cause(causes, nodes)) {
         return cause;
     }
     let (here, there) = (&from.0.node, &to.0.node);
@@ -151,7 +153,6 @@ mod tests {
             hardware_address: Some("80:00:02:08:fe:80:00:00:00:00:00:00:50:6b:4b:03:00:fa:00:02".into()),
             address: "10.0.0.1".parse().unwrap(),
             mtu: 65520,
-            only_ip: false,
         }
     }
 

@@ -94,9 +94,6 @@ pub struct CheckedPort {
     pub address: IpAddr,
     /// MTU in effect, bytes.
     pub mtu: u32,
-    /// Another network of a port: RDMA is measured in the port's first one, and does not go by IP's partitions and VLANs.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub only_ip: bool,
 }
 
 /// Full-MTU, don't-fragment pings to send.

@@ -3,6 +3,7 @@
 use selvedge::machine::Machine;
 use selvedge::machine::real::RealMachine;
 use selvedge::state::{AddressGeneration, Object, State};
+use selvedge::tag::Tag;
 
 use crate::Test;
 use crate::oracle::{address, addresses, ip, is_up, link, mode, mtu, observe, own_network, perform, run, up};
@@ -16,6 +17,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("an_observation_agrees_with_ip", an_observation_agrees_with_ip),
     ("how_a_link_local_address_is_made_is_set", how_a_link_local_address_is_made_is_set),
     ("a_setting_of_a_link_is_set_and_goes_with_it", a_setting_of_a_link_is_set_and_goes_with_it),
+    ("a_vlan_is_made_and_removed", a_vlan_is_made_and_removed),
     ("a_missing_link_is_absent_and_refuses", a_missing_link_is_absent_and_refuses),
 ];
 
@@ -23,6 +25,28 @@ fn dummy() -> RealMachine {
     own_network();
     ip("link add d0 type dummy");
     RealMachine::live()
+}
+
+fn a_vlan_is_made_and_removed() {
+    run("modprobe", "8021q");
+    let mut machine = dummy();
+    let child = |number| {
+        let (link, parent) = ("d0.100".parse().unwrap(), "d0".parse().unwrap());
+        Object::Child { link, parent, tag: Tag::Vlan(number) }
+    };
+    assert_eq!(observe(&mut machine, &child(100)), State::Absent);
+    for _ in 0..2 {
+        perform(&mut machine, &child(100), State::Present).unwrap();
+    }
+    let made = link("d0.100");
+    assert_eq!((&made["link"], &made["linkinfo"]["info_data"]["id"]), (&"d0".into(), &100.into()), "{made}");
+    assert_eq!(observe(&mut machine, &child(100)), State::Present);
+    // Another one by that name is neither there nor absent.
+    assert!(matches!(observe(&mut machine, &child(101)), State::Unknown { .. }));
+    for _ in 0..2 {
+        perform(&mut machine, &child(100), State::Absent).unwrap();
+    }
+    assert_eq!(observe(&mut machine, &child(100)), State::Absent);
 }
 
 fn addresses_come_and_go() {

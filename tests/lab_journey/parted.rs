@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::lab_support::{json, lab, ok, selvedge, spec, ssh, until};
 use crate::there::NETWORK_MANAGER;
-use crate::{Claim, NODES, Stage, apply_both, in_sync, on, stage, unconfigured, until_active};
+use crate::{Claim, NODES, Stage, UNIT, apply_both, in_sync, on, stage, unconfigured, until_active};
 
 pub(crate) const CLAIMS: &[Claim] = &[
     ("partitions_carry_what_their_members_may_say", members),
@@ -104,12 +104,30 @@ fn members() {
     assert_eq!(pairs.len(), 8, "{report}");
     let pinged = |pair: &&Value| pair["checks"][0]["check"] == "ping" && pair["checks"][0]["verdict"] == "pass";
     assert_eq!(pairs.iter().filter(pinged).count(), 8, "{report}");
+    not_let_in(&spec);
     lab(&["reboot", "node01", "node02"]);
     for node in NODES {
         until_active(node);
         in_sync(&spec, node);
         children_are_there(node);
     }
+}
+
+/// All is as the spec says on the node, and the subnet manager has another opinion.
+fn not_let_in(spec: &str) {
+    let file = "/etc/selvedge/opensm/compute.partitions.conf";
+    ok("node01", &format!("cp {file} /root/partitions; sed -i /^jobs=/d {file}; systemctl reload {UNIT}"));
+    until("node02 is out of the partition", 60, || {
+        !ok("node02", "cat /sys/class/infiniband/mlx5_0/ports/1/pkeys/*").contains("0x8001")
+    });
+    let report = selvedge(&["verify", spec, "--format", "json"]).exits(3).json();
+    let failed = report["nodes"][1]["checks"].as_array().unwrap().iter().find(|check| check["verdict"] == "fail");
+    let failed = failed.unwrap();
+    assert_eq!((&failed["check"], &failed["object"]), (&"partition".into(), &"ib0.8001".into()), "{report}");
+    let jobs = report["pairs"].as_array().unwrap().iter().find(|pair| pair["network"] == "jobs").unwrap();
+    assert!(jobs["checks"][0]["next"].as_str().unwrap().starts_with("partition: on node0"), "{jobs}");
+    ok("node01", &format!("mv /root/partitions {file}; systemctl reload {UNIT}"));
+    NODES.into_iter().for_each(children_are_there);
 }
 
 fn repaired() {

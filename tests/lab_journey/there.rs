@@ -201,7 +201,12 @@ fn network_manager_reboot() {
     in_sync(&smaller, "node01");
     selvedge(&["rollback", "--node", "node01"]).exits(0);
     in_sync(&spec, "node01");
+    // An installer's profile for the same link is there first, and waits.
+    let file = "/etc/NetworkManager/system-connections/installer.nmconnection";
+    let profile = "[connection]\\nid=installer\\ntype=infiniband\\ninterface-name=ib0\\n[infiniband]\\ntransport-mode=datagram\\n";
+    ok("node01", &format!("printf '{profile}' >{file}; chmod 600 {file}; nmcli connection reload"));
     survives(&spec);
+    assert_eq!(shown("GENERAL.CONNECTION"), "selvedge ib0");
 }
 
 fn survives(spec: &str) {

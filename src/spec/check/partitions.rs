@@ -317,10 +317,6 @@ fn with_guids(
     at: Span,
 ) {
     let draft = c.draft;
-    let joins = |port: &PortDraft| {
-        let mut networks = port.networks.all.iter().filter_map(|name| draft.networks.all.get(&name.value)?.on.as_ref());
-        networks.any(|on| matches!(&on.value, Layer::Partition(own) if own == partition))
-    };
     let mut lacking = Vec::new();
     for host in (0..hosts.count()).filter_map(|number| hosts.get(number)) {
         let Some(group) = index.get(host.as_str()).and_then(|host| draft.nodes.all.get(roster.group_of(*host))) else {
@@ -333,7 +329,8 @@ fn with_guids(
             by_group || port.interface.as_ref().is_some_and(own)
         };
         let ports = || group.ports.all.iter().filter(|port| is_on(c, port, fabric));
-        let some_join = ports().any(joins);
+        let joins = |port: &PortDraft| joins(c, port, fabric, partition).is_some();
+        let some_join = ports().any(&joins);
         lacking
             .extend(ports().filter(|port| (!some_join || joins(port)) && !has(port)).map(|port| (host.clone(), port)));
     }
@@ -365,6 +362,16 @@ fn is_on(c: &Check<'_>, port: &PortDraft, fabric: &Label) -> bool {
     network.and_then(|network| network.fabric.as_ref()).is_some_and(|own| own.value == *fabric)
 }
 
+/// Where a port says that it is in a network on the partition.
+fn joins(c: &Check<'_>, port: &PortDraft, fabric: &Label, partition: &Label) -> Option<Span> {
+    port.networks.all.iter().find_map(|name| {
+        let network = c.draft.networks.all.get(&name.value)?;
+        let own = network.fabric.as_ref()?.value == *fabric;
+        let on = matches!(&network.on.as_ref()?.value, Layer::Partition(wanted) if wanted == partition);
+        (own && on).then_some(name.span)
+    })
+}
+
 /// A port in a network of the partition has to be let in.
 fn ports_of_members(c: &mut Check<'_>, roster: &Roster, fabric: &Label, name: &Label, partition: &PartitionDraft) {
     let (Some(full), Some(limited)) = (&partition.full, &partition.limited) else { return };
@@ -372,17 +379,8 @@ fn ports_of_members(c: &mut Check<'_>, roster: &Roster, fabric: &Label, name: &L
         return;
     }
     let draft = c.draft;
-    let joins = |group: &GroupDraft| {
-        let networks = group.ports.all.iter().flat_map(|port| &port.networks.all);
-        let mut networks = networks.filter_map(|name| Some((name, draft.networks.all.get(&name.value)?)));
-        networks.find_map(|(at, network)| {
-            let own = network.fabric.as_ref()?.value == *fabric;
-            let joins = matches!(&network.on.as_ref()?.value, Layer::Partition(wanted) if wanted == name);
-            (own && joins).then_some(at.span)
-        })
-    };
     for (number, group) in draft.nodes.all.iter().enumerate() {
-        let Some(at) = joins(group) else { continue };
+        let Some(at) = group.ports.all.iter().find_map(|port| joins(c, port, fabric, name)) else { continue };
         let is_member =
             |host: &str| host.parse().is_ok_and(|host| [full, limited].iter().any(|list| list.value.has(&host)));
         let Some(outside) = roster.group(number).find(|host| !is_member(roster.name(*host))) else { continue };
