@@ -85,7 +85,7 @@ fn change_text(change: &Change, desired: &Desired) -> String {
         state => state.to_string(),
     };
     let mut text = format!("{}: {after}\n  {}\n", change.object, change.reason);
-    if let Some(link) = &change.disturbs {
+    for link in &change.disturbs {
         let _ = writeln!(text, "  can disturb {link}");
     }
     if let Some(condition) = &change.condition {

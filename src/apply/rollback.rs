@@ -54,8 +54,8 @@ impl WayBack<'_> {
     /// The links that a step back can disturb: those of the change that it takes back, and what goes with a module.
     fn links(&self, step: &Change) -> BTreeSet<IfName> {
         let there = self.changes.iter().filter(|change| change.object == step.object);
-        let mut links: BTreeSet<IfName> = there.filter_map(|change| change.disturbs.clone()).collect();
-        links.extend(step.disturbs.clone());
+        let mut links: BTreeSet<IfName> = there.flat_map(|change| change.disturbs.iter().cloned()).collect();
+        links.extend(step.disturbs.iter().cloned());
         match (&step.object, &step.before) {
             (Object::Interface { .. }, State::Named { name }) => drop(links.insert(name.clone())),
             (Object::Module { .. }, _) if step.removes() => {
@@ -90,7 +90,7 @@ impl WayBack<'_> {
 
 /// What the first changes of a way back can take from others.
 pub struct Ahead {
-    /// One for each link that they can disturb.
+    /// They, each with the links that it can disturb.
     pub disturbing: Vec<Change>,
     /// What must hold for the subnet managers that they stop.
     pub leaving: Vec<Condition>,
@@ -111,11 +111,8 @@ pub fn ahead<M: Machine>(machine: &mut M, way_back: &WayBack<'_>) -> Result<Ahea
         there.filter_map(|change| change.condition.as_ref().map(Condition::of_leaving)).collect::<Vec<_>>()
     };
     let leaving = steps.iter().filter(stops).flat_map(conditions).collect();
-    let each = |step: Change| {
-        let on = |link: IfName| Change { disturbs: Some(link), ..step.clone() };
-        way_back.links(&step).into_iter().map(on).collect::<Vec<_>>()
-    };
-    Ok(Ahead { disturbing: steps.into_iter().flat_map(each).collect(), leaving })
+    let with_links = |step: Change| Change { disturbs: way_back.links(&step), ..step };
+    Ok(Ahead { disturbing: steps.into_iter().map(with_links).collect(), leaving })
 }
 
 /// Brings `machine` back, and writes how it went.
@@ -235,7 +232,7 @@ fn save<M: Machine>(
     let _ = log.append(&Record::Saved(one.clone()));
     let reason = Reason("kept, since somebody else wrote it".to_owned());
     let after = change.before.clone();
-    let keep = Change { object, before: there, after, reason, disturbs: None, condition: None };
+    let keep = Change { object, before: there, after, reason, disturbs: BTreeSet::new(), condition: None };
     machine.perform(&keep, &observed.blobs)?;
     let found = machine.observe(std::slice::from_ref(&keep.object))?.states.get(&keep.object);
     if found != keep.after {

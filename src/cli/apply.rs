@@ -233,7 +233,8 @@ mod tests {
         let object = Object::Module { name: "ib_ipoib".parse().unwrap() };
         let (before, after) = (crate::state::State::Absent, crate::state::State::Present);
         let reason = crate::state::Reason("test".into());
-        let change = Change { object, before, after, reason, disturbs: None, condition: None };
+        let change =
+            Change { object, before, after, reason, disturbs: std::collections::BTreeSet::new(), condition: None };
         report.changes.push(crate::node::ChangeReport { change, diff: None });
         let stop = Stop::failed("cannot write to standard output: no space").after(&done(&report, "-"));
         assert_eq!(

@@ -1,6 +1,6 @@
 //! Files below a folder of the user's: all of them, or none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -74,7 +74,7 @@ fn to(object: &Object, after: &State) -> Change {
         before: State::Absent,
         after: after.clone(),
         reason,
-        disturbs: None,
+        disturbs: BTreeSet::new(),
         condition: None,
     }
 }

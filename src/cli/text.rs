@@ -159,7 +159,14 @@ mod tests {
     use crate::state::{Blobs, Reason};
 
     fn change(object: Object, before: State, after: State, reason: &str) -> Change {
-        Change { object, before, after, reason: Reason(reason.into()), disturbs: None, condition: None }
+        Change {
+            object,
+            before,
+            after,
+            reason: Reason(reason.into()),
+            disturbs: std::collections::BTreeSet::new(),
+            condition: None,
+        }
     }
 
     fn mtu() -> Change {

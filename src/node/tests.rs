@@ -1,5 +1,6 @@
 //! What a session says of earlier applies, and what it leaves behind, on an image.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::earlier;
@@ -97,7 +98,7 @@ fn an_apply_of_a_running_node_is_undone_in_its_image_as_far_as_that_is_files() {
     let changes = [(file, State::Absent, made), (mtu, State::Mtu { bytes: 2044 }, State::Mtu { bytes: 65520 })];
     for (object, before, after) in changes {
         let reason = Reason("test".into());
-        let change = Change { object, before, after, reason, disturbs: None, condition: None };
+        let change = Change { object, before, after, reason, disturbs: BTreeSet::new(), condition: None };
         log.append(&Record::Doing { change }).unwrap();
     }
     log.append(&Record::Committed { owned: Owned::default() }).unwrap();

@@ -3,9 +3,10 @@
 //! Only what is managed is compared: what the spec wants, and what selvedge
 //! made earlier and the spec no longer names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Desired, Wanted};
+use crate::name::IfName;
 use crate::state::{Change, ConfigSystem, Object, Origin, Owned, Reason, State, States};
 
 /// The changes from `observed` to `desired`, in no particular order.
@@ -64,7 +65,7 @@ pub fn diff_back(before: &States, observed: &States) -> Vec<Change> {
 }
 
 fn back_to(object: &Object, state: &State, why: &str) -> Wanted {
-    let disturbs = object.link().cloned();
+    let disturbs = object.link().cloned().into_iter().collect();
     let reason = Reason(why.to_owned());
     Wanted { state: state.clone(), reason, disturbs, condition: None, leaving: None, provisional: false }
 }
@@ -118,7 +119,7 @@ fn matters(change: &Change) -> bool {
 
 /// Adds a reload for each program whose files change. netplan's output is read by networkd in turn.
 fn with_reloads(mut changes: Vec<Change>) -> Vec<Change> {
-    let mut reloads: BTreeMap<ConfigSystem, (usize, Option<crate::name::IfName>)> = BTreeMap::new();
+    let mut reloads: BTreeMap<ConfigSystem, (usize, BTreeSet<IfName>)> = BTreeMap::new();
     let changing: Vec<ConfigSystem> = changes
         .iter()
         .filter_map(|change| match &change.object {
@@ -132,8 +133,8 @@ fn with_reloads(mut changes: Vec<Change>) -> Vec<Change> {
                 matches!(system, ConfigSystem::Netplan | ConfigSystem::Networkd | ConfigSystem::NetworkManager);
             let (files, disturbs) = reloads.entry(system).or_default();
             *files += 1;
-            if disturbing && disturbs.is_none() {
-                disturbs.clone_from(&change.disturbs);
+            if disturbing {
+                disturbs.extend(change.disturbs.iter().cloned());
             }
         }
     }
@@ -148,10 +149,10 @@ fn with_reloads(mut changes: Vec<Change>) -> Vec<Change> {
 
 /// A reload of each of `systems`, whose files changed earlier.
 pub fn reloads(systems: impl IntoIterator<Item = ConfigSystem>) -> impl Iterator<Item = Change> {
-    systems.into_iter().map(|system| reload(system, "its files changed before".to_owned(), None))
+    systems.into_iter().map(|system| reload(system, "its files changed before".to_owned(), BTreeSet::new()))
 }
 
-fn reload(system: ConfigSystem, why: String, disturbs: Option<crate::name::IfName>) -> Change {
+fn reload(system: ConfigSystem, why: String, disturbs: BTreeSet<IfName>) -> Change {
     let object = Object::Reload { system };
     Change { object, before: State::Stale, after: State::Fresh, reason: Reason(why), disturbs, condition: None }
 }

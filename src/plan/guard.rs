@@ -37,7 +37,7 @@ impl fmt::Display for Refusal {
 #[must_use]
 pub fn guard(changes: &[Change], protected: &[Protected]) -> Vec<Refusal> {
     let refusal = |protected: &Protected| {
-        let disturbing = |change: &&Change| disturbs(change) && change.disturbs.as_ref() == Some(&protected.link);
+        let disturbing = |change: &&Change| disturbs(change) && change.disturbs.contains(&protected.link);
         changes.iter().find(disturbing).map(|change| Refusal { change: change.clone(), protected: protected.clone() })
     };
     protected.iter().filter_map(refusal).collect()
@@ -72,14 +72,15 @@ mod tests {
             before: State::Mtu { bytes: 2044 },
             after: State::Mtu { bytes: 65520 },
             reason: Reason("test".into()),
-            disturbs: Some(link("ib0")),
+            disturbs: [link("ib0"), link("ib1")].into(),
             condition: None,
         };
         let carries = |name: &str| Protected { link: link(name), carries: "the default route".into() };
         assert_eq!(refused(std::slice::from_ref(&change), &[carries("eth0")]), None);
         assert_eq!(
-            refused(&[change], &[carries("ib0")]).unwrap(),
+            refused(std::slice::from_ref(&change), &[carries("ib0")]).unwrap(),
             "apply would refuse this without --confirm: ib0 carries the default route, and changing ib0 MTU would disturb it"
         );
+        assert!(refused(&[change], &[carries("ib1")]).unwrap().contains("ib1 carries the default route"));
     }
 }

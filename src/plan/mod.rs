@@ -13,7 +13,7 @@ pub use diff::{diff, diff_back, readers, reloads};
 pub use guard::{Protected, Refusal, guard, refused};
 pub use order::order;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,8 +43,8 @@ pub struct Wanted {
     pub state: State,
     /// Why.
     pub reason: Reason,
-    /// The link whose traffic a change of this object can disturb.
-    pub disturbs: Option<IfName>,
+    /// The links whose traffic a change of this object can disturb.
+    pub disturbs: BTreeSet<IfName>,
     /// What must hold when it is changed to this state.
     pub condition: Option<Condition>,
     /// What must hold when it goes back, once the spec no longer names it.
@@ -83,7 +83,7 @@ pub fn lost<'a>(objects: impl Iterator<Item = &'a Object>, observed: &States) ->
         before: State::Absent,
         after: State::Present,
         reason: Reason("it was there before, and whoever configured the link anew dropped it".to_owned()),
-        disturbs: None,
+        disturbs: BTreeSet::new(),
         condition: None,
     };
     order(objects.filter(is_lost).map(back).collect())
@@ -92,7 +92,7 @@ pub fn lost<'a>(objects: impl Iterator<Item = &'a Object>, observed: &States) ->
 impl Desired {
     /// Adds a wanted state; the link that it disturbs is the object's own.
     pub fn want(&mut self, object: Object, state: State, reason: impl Into<String>) -> &mut Wanted {
-        let disturbs = object.link().cloned();
+        let disturbs = object.link().cloned().into_iter().collect();
         let reason = Reason(reason.into());
         let wanted = Wanted { state, reason, disturbs, condition: None, leaving: None, provisional: false };
         self.items.entry(object).insert_entry(wanted).into_mut()

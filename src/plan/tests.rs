@@ -32,7 +32,7 @@ fn files_bring_reloads_and_come_before_what_runs() {
     let netplan = content(&mut desired.blobs, "network: {}");
     desired.want(mtu("ib0"), State::Mtu { bytes: 65520 }, "m");
     desired.want(mode("ib0"), State::Mode { mode: IpoibMode::Connected }, "m");
-    desired.want(file("/etc/netplan/60-selvedge.yaml"), netplan, "m").disturbs = Some("ib0".parse().unwrap());
+    desired.want(file("/etc/netplan/60-selvedge.yaml"), netplan, "m").disturbs = ["ib0".parse().unwrap()].into();
     let observed = Observed { states: nothing(&desired), ..Observed::default() };
     let changes = desired.changes(&observed, &Owned::default());
     assert_eq!(
@@ -45,7 +45,23 @@ fn files_bring_reloads_and_come_before_what_runs() {
             "ib0 MTU"
         ]
     );
-    assert_eq!(changes[2].disturbs, Some("ib0".parse().unwrap()));
+    assert_eq!(changes[2].disturbs, ["ib0".parse().unwrap()].into());
+}
+
+#[test]
+fn a_reload_disturbs_each_link_whose_file_changes() {
+    let mut desired = Desired::default();
+    for link in ["ib0", "ib1"] {
+        let state = content(&mut desired.blobs, link);
+        let path = format!("/etc/systemd/network/10-selvedge-{link}.network");
+        desired.want(file(&path), state, "m").disturbs = [link.parse().unwrap()].into();
+    }
+    let observed = Observed { states: nothing(&desired), ..Observed::default() };
+    let changes = desired.changes(&observed, &Owned::default());
+    let route = |link: &str| Protected { link: link.parse().unwrap(), carries: "the default route".into() };
+    let refusals = guard(&changes, &["ib0", "ib1", "eth0"].map(route));
+    let refused: Vec<&str> = refusals.iter().map(|refusal| refusal.protected.link.as_str()).collect();
+    assert_eq!(refused, ["ib0", "ib1"]);
 }
 
 fn sysctl(key: &str) -> Object {

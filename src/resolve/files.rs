@@ -37,7 +37,7 @@ pub(super) fn want(resolved: &Resolved, desired: &mut Desired, faults: &mut Vec<
 }
 
 /// Adds a file to what is wanted.
-pub(super) fn want_file(desired: &mut Desired, file: File, reason: impl Into<String>, disturbs: Option<IfName>) {
+pub(super) fn want_file(desired: &mut Desired, file: File, reason: impl Into<String>, disturbs: BTreeSet<IfName>) {
     let digest = desired.blobs.insert(file.content.into_bytes());
     let state = State::File { digest, mode: file.mode };
     desired.want(Object::File { path: file.path }, state, reason).disturbs = disturbs;
@@ -61,7 +61,7 @@ fn want_recovery(resolved: &Resolved, desired: &mut Desired) -> Result<(), Resol
         let (wanted_by, program, package) = (format!("{}: {reason}", recover::PATH), "selvedge", "selvedge");
         return Err(ResolveFault::NoProgram { wanted_by, program, package });
     };
-    want_file(desired, recover::file(selvedge, &render::header(resolved.intent))?, reason, None);
+    want_file(desired, recover::file(selvedge, &render::header(resolved.intent))?, reason, BTreeSet::new());
     want_enabled(desired, recover::ENABLEMENT, recover::PATH, reason)?;
     let lasting = ["/usr/", "/opt/", "/bin/", "/sbin/"];
     if !lasting.iter().any(|folder| selvedge.as_str().starts_with(folder)) {
@@ -76,9 +76,14 @@ fn want_memlock(resolved: &Resolved, desired: &mut Desired) -> Result<(), Resolv
     let memlock = &resolved.intent.memlock;
     for unit in &memlock.value {
         let reason = format!("{}: jobs of {unit} register memory for RDMA", memlock.origin);
-        want_file(desired, limits::memlock_file(unit, &render::header(resolved.intent))?, reason.as_str(), None);
+        want_file(
+            desired,
+            limits::memlock_file(unit, &render::header(resolved.intent))?,
+            reason.as_str(),
+            BTreeSet::new(),
+        );
         if ["ssh.service", "sshd.service"].contains(&unit.as_str()) {
-            want_file(desired, limits::sessions_file(&render::header(resolved.intent))?, reason, None);
+            want_file(desired, limits::sessions_file(&render::header(resolved.intent))?, reason, BTreeSet::new());
         }
     }
     Ok(())
@@ -91,12 +96,17 @@ fn want_modules(resolved: &Resolved, desired: &mut Desired) -> Result<(), Resolv
         desired.want(Object::Module { name: load.name.clone() }, State::Present, load.why.as_str());
     }
     if !loads.is_empty() {
-        want_file(desired, modules::load_file(&loads, &header)?, "the modules of RDMA are there at boot", None);
+        want_file(
+            desired,
+            modules::load_file(&loads, &header)?,
+            "the modules of RDMA are there at boot",
+            BTreeSet::new(),
+        );
     }
     let options = &resolved.intent.modules;
     if options.values().any(|parameters| !parameters.is_empty()) {
         let names: Vec<String> = options.keys().map(|name| format!("[modules.{name}]")).collect();
-        want_file(desired, modules::options_file(options, &header)?, names.join(", "), None);
+        want_file(desired, modules::options_file(options, &header)?, names.join(", "), BTreeSet::new());
         desired.notes.push(format!(
             "{}: an option takes effect when its module is loaded the next time; one that the initramfs loads needs that rebuilt too",
             names.join(", ")
@@ -166,7 +176,7 @@ fn want_rules(resolved: &Resolved, desired: &mut Desired) -> Result<(), ResolveF
     let reason = reasons.into_iter().collect::<Vec<_>>().join(", ");
     let file = udev::file(&rules, &children, ip, &render::header(resolved.intent))?;
     let object = Object::File { path: file.path.clone() };
-    want_file(desired, file, reason, None);
+    want_file(desired, file, reason, BTreeSet::new());
     if let Some(wanted) = desired.items.get_mut(&object) {
         wanted.provisional = provisional;
     }
@@ -196,7 +206,7 @@ fn want_config(resolved: &Resolved, desired: &mut Desired) -> Result<(), Resolve
     let header = render::header(resolved.intent);
     let mut want_of = |link: &Link, files: Vec<File>| {
         for file in files {
-            want_file(desired, file, reason(resolved, &[link]), Some(link.config.name.value.clone()));
+            want_file(desired, file, reason(resolved, &[link]), [link.config.name.value.clone()].into());
         }
     };
     match resolved.keeper {
@@ -246,7 +256,12 @@ fn want_config(resolved: &Resolved, desired: &mut Desired) -> Result<(), Resolve
             let configs: Vec<&LinkConfig> = own.iter().map(|link| &link.config).collect();
             let file = netplan::file(&configs, renderer, &header)?;
             let object = Object::File { path: file.path.clone() };
-            want_file(desired, file, reason(resolved, &own), most_precious(resolved, &own));
+            want_file(
+                desired,
+                file,
+                reason(resolved, &own),
+                own.iter().map(|link| link.config.name.value.clone()).collect(),
+            );
             if let Some(wanted) = desired.items.get_mut(&object) {
                 wanted.provisional = own.len() < resolved.ports.len();
             }
@@ -270,7 +285,7 @@ fn want_ifcfg(
             IfcfgReader::Initscripts => not_cut(config)?,
         }
         for file in files {
-            want_file(desired, file, reason(resolved, &[link]), Some(config.name.value.clone()));
+            want_file(desired, file, reason(resolved, &[link]), [config.name.value.clone()].into());
         }
     }
     if reader == IfcfgReader::Initscripts {
@@ -296,13 +311,6 @@ fn note_link_local(config: &LinkConfig, desired: &mut Desired) {
             "netplan has NetworkManager give {link}, which has no address of IPv4, one of 169.254.0.0/16: it cannot be told otherwise"
         ));
     }
-}
-
-/// Of the links of one file, one that must not be cut, if there is such a link.
-fn most_precious(resolved: &Resolved, links: &[&Link]) -> Option<IfName> {
-    let protected = |link: &&&Link| resolved.facts.protected.iter().any(|one| one.link == link.config.name.value);
-    let link = links.iter().find(protected).or(links.first());
-    link.map(|link| link.config.name.value.clone())
 }
 
 fn reason(resolved: &Resolved, links: &[&Link]) -> String {

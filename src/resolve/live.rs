@@ -23,7 +23,7 @@ fn want_name(found: &Found, link: Option<&Link>, desired: &mut Desired) {
     }
     let object = Object::Interface { guid: found.port.guid };
     let wanted = desired.want(object, State::Named { name: pinned.value.clone() }, pinned.origin.to_string());
-    wanted.disturbs = link.map(|link| link.current.clone());
+    wanted.disturbs = link.map(|link| link.current.clone()).into_iter().collect();
 }
 
 fn want_link(link: &Link, desired: &mut Desired) {

@@ -1,5 +1,7 @@
 //! A host's part as subnet manager: opensm's files and its unit.
 
+use std::collections::BTreeSet;
+
 use super::Resolved;
 use super::fault::ResolveFault;
 use super::files::{want_enabled, want_file};
@@ -45,7 +47,7 @@ fn want_role(role: &ManagerRole, resolved: &Resolved, desired: &mut Desired) -> 
     };
     let fault = |source| ResolveFault::Manager { origin: role.origin.clone(), source: Box::new(source) };
     for file in config::files(&intent, opensm.as_str()).map_err(fault)? {
-        want_file(desired, file, reason.as_str(), None);
+        want_file(desired, file, reason.as_str(), BTreeSet::new());
     }
     // A label of the spec is short enough for any unit name.
     let Some(unit) = opensm_unit(role.fabric.as_str()) else { return Ok(()) };

@@ -5,7 +5,7 @@
 //! libfabric's page on several NICs) is for ports in one subnet, which `check` refuses; Oracle asks for 0 or 2 on any
 //! several private interconnects, and a host whose traffic crosses rails would need that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 
@@ -36,7 +36,12 @@ pub(super) fn want(resolved: &Resolved, desired: &mut Desired, faults: &mut Vec<
     match limits::sysctl_file(&settings, &render::header(resolved.intent)) {
         Ok(file) => {
             let object = Object::File { path: file.path.clone() };
-            want_file(desired, file, "these settings are there after a reboot, and when a link appears", None);
+            want_file(
+                desired,
+                file,
+                "these settings are there after a reboot, and when a link appears",
+                BTreeSet::new(),
+            );
             if let Some(wanted) = desired.items.get_mut(&object) {
                 wanted.provisional = resolved.ports.iter().any(|port| port.links.is_empty());
             }

@@ -1,5 +1,6 @@
 //! One change: an object, its state before and after, and why.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -68,9 +69,9 @@ pub struct Change {
     pub after: State,
     /// Why.
     pub reason: Reason,
-    /// The link whose traffic this change can disturb.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub disturbs: Option<IfName>,
+    /// The links whose traffic this change can disturb.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub disturbs: BTreeSet<IfName>,
     /// What must hold at that moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<Condition>,

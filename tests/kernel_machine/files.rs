@@ -1,5 +1,6 @@
 //! Files on a full disk.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -26,7 +27,7 @@ fn write(machine: &mut RealMachine, bytes: Vec<u8>) -> Result<(), selvedge::mach
     let after = State::File { digest: blobs.insert(bytes), mode: 0o600 };
     let object = Object::File { path: "/etc/netplan/60-selvedge.yaml".parse().unwrap() };
     let reason = Reason("the test asks for it".into());
-    let change = Change { object, before: State::Absent, after, reason, disturbs: None, condition: None };
+    let change = Change { object, before: State::Absent, after, reason, disturbs: BTreeSet::new(), condition: None };
     machine.perform(&change, &blobs)
 }
 

@@ -1,5 +1,6 @@
 //! Units and reloads on a whole node: systemd, networkd, netplan and udev as installed.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -85,7 +86,7 @@ fn a_unit_that_fails_says_why_and_can_be_mended() {
         before: State::Failed,
         after: State::Running,
         reason: Reason("mended".into()),
-        disturbs: None,
+        disturbs: BTreeSet::new(),
         condition: None,
     };
     machine.perform(&change, &Blobs::default()).unwrap();

@@ -1,5 +1,6 @@
 //! What `ip` says, and shorthands for a test's changes.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use nix::sched::{CloneFlags, unshare};
@@ -55,7 +56,7 @@ pub(crate) fn perform(machine: &mut RealMachine, object: &Object, after: State) 
         before: State::Absent,
         after,
         reason: Reason("the test asks for it".into()),
-        disturbs: None,
+        disturbs: BTreeSet::new(),
         condition: None,
     };
     machine.perform(&change, &Blobs::default())

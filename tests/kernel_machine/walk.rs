@@ -1,6 +1,6 @@
 //! The simulated kernel against the real one: both walk through the same random changes and must agree at each step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use selvedge::machine::Machine;
 use selvedge::machine::real::RealMachine;
@@ -84,7 +84,7 @@ fn seen(machine: &mut impl Machine) -> BTreeMap<String, String> {
 
 fn change(object: Object, after: State) -> Change {
     let reason = Reason("a step of the walk".into());
-    Change { object, before: State::Absent, after, reason, disturbs: None, condition: None }
+    Change { object, before: State::Absent, after, reason, disturbs: BTreeSet::new(), condition: None }
 }
 
 /// Steele and Vigna's splitmix64: the same walk for the same seed everywhere.
