@@ -105,6 +105,9 @@ pub const CONNECTED_MTU: u32 = 65520;
 /// The IPoIB header, in bytes: what a datagram MTU is less than the IB MTU (RFC 4391, section 6).
 pub const IPOIB_HEADER_BYTES: u32 = 4;
 
+/// The customary jumbo frame: room for the largest RDMA path MTU, 4096, with all headers.
+pub const ROCE_MTU: u32 = 9000;
+
 /// A 64-bit GUID, printed as `ibstat` prints it: `0x0002c90300000001`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[schemars(with = "String")]

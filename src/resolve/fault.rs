@@ -8,7 +8,7 @@ use crate::count::counted;
 use crate::intent::Origin;
 use crate::name::{DeviceName, HostName, IfName, Label};
 use crate::rdma::{Guid, IpoibMode, Transport};
-use crate::render::{Chosen, RenderError};
+use crate::render::RenderError;
 use crate::sm::config::ConfigError;
 use crate::sm::election::PriorityError;
 use crate::state::FilePath;
@@ -125,16 +125,6 @@ pub enum ResolveFault {
         most: u32,
         /// Why this mode, or where the limit comes from.
         why: String,
-    },
-    /// A VLAN larger than the interface that it is on.
-    #[error("{}: {link} carries {} bytes, and a VLAN on it {} ({})", .own.why, .own.value, .largest.value, .largest.why)]
-    MtuAboveParent {
-        /// The port's own interface.
-        link: IfName,
-        /// Its MTU, bytes.
-        own: Chosen<u32>,
-        /// The VLAN's, bytes.
-        largest: Chosen<u32>,
     },
     /// The kernel's name of an interface leaves no room for those of its children.
     #[error("{origin}: `{parent}` leaves no room for the name of an interface for {tag}")]
@@ -288,9 +278,6 @@ impl ResolveFault {
             ),
             Self::CannotConnect { mlx5, .. } => ways_out(*mlx5),
             Self::MtuAboveMode { most, .. } => vec![format!("set `mtu = \"max\"`, or at most {most}")],
-            Self::MtuAboveParent { largest, .. } => {
-                vec![format!("the network without a VLAN needs an `mtu` of {} at least", largest.value)]
-            }
             Self::ChildName { .. } => one("pin a shorter name with `interface` in [[nodes.ports]]"),
             Self::EthernetName { current, .. } => {
                 vec![format!(

@@ -4,12 +4,9 @@ use super::fault::ResolveFault;
 use crate::facts::{Device, Facts, Netdev, PortFacts};
 use crate::intent::{AddressIntent, LinkIntent, PortIntent, Sourced};
 use crate::name::IfName;
-use crate::rdma::{CONNECTED_MTU, IPOIB_HEADER_BYTES, IpoibMode, Transport};
+use crate::rdma::{CONNECTED_MTU, IPOIB_HEADER_BYTES, IpoibMode, ROCE_MTU, Transport};
 use crate::render::{Chosen, LinkConfig, On};
 use crate::spec::{DeviceSelector, ModeChoice, MtuChoice};
-
-/// The customary jumbo frame: room for the largest RDMA path MTU, 4096, with all headers.
-const ROCE_MTU: u32 = 9000;
 
 /// A port of the spec found on the host.
 #[derive(Debug)]
@@ -84,19 +81,29 @@ impl<'a> Found<'a> {
         let children =
             links.iter().filter_map(|link| Some((link.config.name.value.clone(), link.config.on.as_ref()?.tag.value)));
         let children: Vec<_> = children.collect();
-        let largest = links.iter().skip(1).map(|link| &link.config.mtu).max_by_key(|mtu| mtu.value).cloned();
-        if let (Some(own), Some(largest), Transport::Roce) = (links.first_mut(), largest, self.port.transport) {
-            if own.config.addresses.is_empty() {
-                own.config.mtu = largest;
-            } else if largest.value > own.config.mtu.value {
-                let (link, own) = (own.config.name.value.clone(), own.config.mtu.clone());
-                return Err(ResolveFault::MtuAboveParent { link, own, largest });
-            }
+        if self.port.transport == Transport::Roce {
+            self.fit_vlans(&mut links);
         }
         if let Some(own) = links.first_mut() {
             own.config.children = children;
         }
         Ok(links)
+    }
+
+    /// A VLAN sends by the interface it is on: that takes the largest MTU of its VLANs if no network is on it, and
+    /// otherwise is the most that they have, which `check` holds against what the spec says in bytes.
+    fn fit_vlans(&self, links: &mut [Link]) {
+        let Some((own, vlans)) = links.split_first_mut() else { return };
+        if own.config.addresses.is_empty() {
+            let largest = vlans.iter().map(|vlan| &vlan.config.mtu).max_by_key(|mtu| mtu.value);
+            own.config.mtu = largest.unwrap_or(&own.config.mtu).clone();
+            return;
+        }
+        for (vlan, intent) in vlans.iter_mut().zip(self.intent.links.iter().skip(1)) {
+            if intent.mtu.value == MtuChoice::Max {
+                vlan.config.mtu = own.config.mtu.clone();
+            }
+        }
     }
 
     fn link(

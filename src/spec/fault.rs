@@ -180,6 +180,10 @@ codes! {
     DuplicateDevicePort = "duplicate-device-port" Error,
     /// Two ports of a node with one interface name.
     DuplicateInterface = "duplicate-interface" Error,
+    /// A VLAN whose MTU is above that of the interface it is on.
+    MtuAboveParent = "mtu-above-parent" Error,
+    /// Ranges of one row that do not advance together, or that are none.
+    PortRange = "port-range" Error,
     /// Two ports of a node in one network.
     DuplicateNetwork = "duplicate-network" Error,
     /// A threshold that the link can't reach.

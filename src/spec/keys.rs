@@ -89,7 +89,8 @@ const LABEL: &str = "^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$";
 const HOST: &str = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,252}$";
 const UNIT: &str = r"^[A-Za-z0-9][A-Za-z0-9_.@:\\-]{0,254}$";
 const MODULE: &str = "^[A-Za-z0-9][A-Za-z0-9_]{0,54}$";
-const DEVICE: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$";
+/// A name, or a list of names with ranges: `mlx5_[0-7]`.
+const SERIES: &str = "^[A-Za-z0-9\\[][A-Za-z0-9._,/\\[\\]-]*$";
 const INTERFACE: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$";
 const GUID: Shape = Text("^(0x)?[0-9A-Fa-f:]{16,19}$", "0x0002c90300000001");
 
@@ -230,7 +231,7 @@ pub static NETWORK: Table = Table {
             "mtu",
             Default("max"),
             Any(&[Words(|| vec!["max"]), Integer(68, 65535)]),
-            "The MTU of the interfaces in bytes, or max: the most that the mode in effect carries. Default: max.",
+            "The MTU of the interfaces in bytes, or max: the most that the mode in effect carries, on RoCE 9000, on a VLAN that of the interface it is on. Default: max.",
         ),
     ],
 };
@@ -281,9 +282,9 @@ pub const MOST_OFFSET: i64 = 999_999_999_999_999_999;
 /// `[[nodes.ports]]`
 pub static PORT: Table = Table {
     title: "[[nodes.ports]]",
-    doc: "One port of one HCA. One of device, pci and guid says which HCA, or each host's own `guids` in [hosts.NAME].",
+    doc: "One port of one HCA, or several: ranges in device, interface and network advance together, `device = \"mlx5_[0-7]\"` with `network = \"rail[0-7]\"`. One of device, pci and guid says which HCA, or each host's own `guids` in [hosts.NAME].",
     keys: &[
-        key("device", Optional, Text(DEVICE, "mlx5_0"), "The HCA by its RDMA device name."),
+        key("device", Optional, Text(SERIES, "mlx5_[0-7]"), "The HCA by its RDMA device name."),
         key(
             "pci",
             Optional,
@@ -300,13 +301,13 @@ pub static PORT: Table = Table {
         key(
             "interface",
             Optional,
-            Text(INTERFACE, "ib0"),
+            Text(SERIES, "ib0"),
             "The name that the network interface is to have; on RoCE, where selvedge renames nothing, the one it has. Default: the kernel's own.",
         ),
         key(
             "network",
             Required,
-            Any(&[Text(LABEL, "compute"), Texts(1, LABEL, "compute")]),
+            Any(&[Text(SERIES, "compute"), Texts(1, SERIES, "compute")]),
             "The network this port is in, by its name in [networks], or an array of several of one fabric.",
         ),
     ],

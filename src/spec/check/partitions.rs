@@ -8,10 +8,10 @@ use super::{Check, names};
 use crate::count::counted;
 use crate::hostlist::HostList;
 use crate::name::{IfName, Label};
-use crate::rdma::Transport;
+use crate::rdma::{ROCE_MTU, Transport};
 use crate::spec::draft::{FabricDraft, GroupDraft, NetworkDraft, PartitionDraft, PortDraft};
 use crate::spec::fault::{Code, Fault, Located, Span};
-use crate::spec::model::{DeviceSelector, Layer, Members};
+use crate::spec::model::{DeviceSelector, Layer, Members, MtuChoice};
 use crate::tag::Tag;
 
 /// What the kernel takes of an interface name, bytes: `IFNAMSIZ` less the terminating zero.
@@ -32,6 +32,7 @@ pub(super) fn check(c: &mut Check<'_>) {
             one_fabric(c, port);
             one_mind(c, port);
             room_for_children(c, port);
+            vlan_fits(c, port);
         }
         names_of_children(c, group);
     }
@@ -189,6 +190,41 @@ fn one_mind(c: &mut Check<'_>, port: &PortDraft) {
 fn differing<T: PartialEq>(one: Option<&Located<T>>, other: Option<&Located<T>>) -> Option<[Span; 2]> {
     let (one, other) = (one?, other?);
     (one.value != other.value).then_some([one.span, other.span])
+}
+
+/// A VLAN sends by the interface it is on, so that its MTU is that one's at most. As `max` it is that one's.
+fn vlan_fits(c: &mut Check<'_>, port: &PortDraft) {
+    let draft = c.draft;
+    let mtus = || {
+        port.networks.all.iter().filter_map(|name| {
+            let network = draft.networks.all.get(&name.value)?;
+            Some((name, &network.on.as_ref()?.value, network.mtu.as_ref()?))
+        })
+    };
+    let Some((parent, _, own)) = mtus().find(|(_, on, _)| **on == Layer::Port) else { return };
+    let most = match own.value {
+        MtuChoice::Max => ROCE_MTU,
+        MtuChoice::Bytes(bytes) => bytes,
+    };
+    let in_bytes = mtus().filter_map(|(name, on, mtu)| match (on, mtu.value) {
+        (Layer::Vlan(_), MtuChoice::Bytes(bytes)) if bytes > most => Some((name, bytes, mtu.span)),
+        _ => None,
+    });
+    let Some((name, bytes, span)) = in_bytes.max_by_key(|(_, bytes, _)| *bytes) else { return };
+    c.faults.push(
+        Fault::new(
+            Code::MtuAboveParent,
+            span,
+            format!(
+                "network `{}` has an MTU of {bytes} bytes, and the interface that its VLAN is on one of {most}",
+                name.value
+            ),
+        )
+        .label("more than its interface")
+        .also(own.span, format!("network `{}`, on the port's own interface", parent.value))
+        .also(name.span, "the port that is in both")
+        .help(format!("give network `{}` an `mtu` of {bytes}, or this one of {most}", parent.value)),
+    );
 }
 
 /// `ib0.8001` and `eth0.4094` have five bytes more than their parent.

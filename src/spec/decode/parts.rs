@@ -8,7 +8,7 @@ use toml::de::DeValue;
 use super::fields::Fields;
 use super::words;
 use super::{Decoder, Value, leaf, place, values};
-use crate::name::{HostName, Label, ModuleName, NameError};
+use crate::name::{HostName, IfName, Label, ModuleName, NameError};
 use crate::spec::draft::{
     Entry, FabricDraft, GroupDraft, HostDraft, ManagerDraft, NetworkDraft, PartitionDraft, PortDraft, Read, Rows,
 };
@@ -100,28 +100,80 @@ pub(super) fn group<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, _: Span) -
         stride: fields.or(d, "stride", 1, |d, v| leaf::integer(d, v, 1..=keys::MOST_OFFSET)),
         offset: fields.or(d, "offset", 0, |d, v| leaf::integer(d, v, -keys::MOST_OFFSET..=keys::MOST_OFFSET)),
         memlock: fields.or(d, "memlock", BTreeSet::new(), values::services),
-        ports: fields.rows(d, "ports", &keys::PORT, port),
+        ports: ports(fields.rows(d, "ports", &keys::PORT, row_of_ports)),
     }
 }
 
-fn port<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> PortDraft {
-    PortDraft {
-        device: selector(d, fields, at),
-        port: fields.or(d, "port", 1, |d, v| {
-            let number = leaf::integer(d, v, 1..=254)?;
-            u8::try_from(number).ok()
+fn ports(rows: Rows<Vec<PortDraft>>) -> Rows<PortDraft> {
+    Rows { all: rows.all.into_iter().flatten().collect(), whole: rows.whole }
+}
+
+/// What one key of a row says of each of its ports.
+type Series<T> = Located<Vec<T>>;
+
+/// One port, or as many as the ranges in the row stand for: the first of each, the second of each, and so on.
+fn row_of_ports<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> Vec<PortDraft> {
+    let device = selector(d, fields, at);
+    let port = fields.or(d, "port", 1, |d, v| {
+        let number = leaf::integer(d, v, 1..=254)?;
+        u8::try_from(number).ok()
+    });
+    let interface = fields.optional(d, "interface", values::interfaces);
+    let networks = networks(d, fields);
+    let count = advance_together(d, &device, interface.as_ref(), &networks.all);
+    let nth = |index: usize| PortDraft {
+        device: device.as_ref().and_then(|read| match &read.value {
+            None => Some(Located { value: None, span: read.span }),
+            Some(all) => all.get(index).map(|own| Located { value: Some(own.clone()), span: read.span }),
         }),
-        interface: fields.optional(d, "interface", values::interface),
-        networks: networks(d, fields),
-    }
+        port: port.clone(),
+        interface: interface.as_ref().and_then(|all| nth_of(all, index)),
+        networks: Rows {
+            all: networks.all.iter().filter_map(|all| nth_of(all, index)).collect(),
+            whole: networks.whole && networks.all.iter().all(|all| all.value.len() > index),
+        },
+    };
+    (0..count).map(nth).collect()
 }
 
-/// A name or an array of names, of at least one.
-fn networks<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>) -> Rows<Located<Label>> {
+fn nth_of<T: Clone>(all: &Series<T>, index: usize) -> Read<T> {
+    all.value.get(index).map(|value| Located { value: value.clone(), span: all.span })
+}
+
+/// How many ports a row is: as many as its longest range. Each other key has to name as many.
+fn advance_together(
+    d: &mut Decoder<'_>,
+    device: &Read<Option<Vec<DeviceSelector>>>,
+    interface: Option<&Series<IfName>>,
+    networks: &[Series<Label>],
+) -> usize {
+    let selected = device.as_ref().and_then(|read| Some((read.span, read.value.as_ref()?.len())));
+    let all = selected
+        .into_iter()
+        .chain(interface.map(|all| (all.span, all.value.len())))
+        .chain(networks.iter().map(|all| (all.span, all.value.len())));
+    let all: Vec<(Span, usize)> = all.collect();
+    let Some(&(longest, count)) = all.iter().max_by_key(|(_, len)| *len) else { return 1 };
+    let ports = |count: usize| if count == 1 { "one port".to_owned() } else { format!("{count} ports") };
+    for (at, len) in all.iter().filter(|(_, len)| *len != count) {
+        d.faults.push(
+            Fault::new(Code::PortRange, *at, format!("this names {}, and another key of its row {count}", ports(*len)))
+                .label(ports(*len))
+                .also(longest, ports(count))
+                .help(
+                    "ranges in one [[nodes.ports]] advance together: `device = \"mlx5_[0-7]\"` with \
+                 `network = \"rail[0-7]\"`, or give each port a [[nodes.ports]] of its own",
+                ),
+        );
+    }
+    count
+}
+
+/// A name or a range, or an array of them, of at least one.
+fn networks<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>) -> Rows<Series<Label>> {
     let one_or_more = |d: &mut Decoder<'t>, value: &Value<'t>| {
         let DeValue::Array(items) = value.get_ref() else {
-            let all: Vec<_> =
-                leaf::name(d, value).map(|name| Located { value: name, span: place(value) }).into_iter().collect();
+            let all: Vec<_> = series_at(d, value).into_iter().collect();
             return Some(Rows { whole: !all.is_empty(), all });
         };
         if items.is_empty() {
@@ -131,19 +183,26 @@ fn networks<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>) -> Rows<Located<La
                 ),
             );
         }
-        let all = leaf::names(d, value)?;
+        let all: Vec<_> = items.iter().filter_map(|item| series_at(d, item)).collect();
         Some(Rows { whole: !all.is_empty() && all.len() == items.len(), all })
     };
     fields.required(d, "network", one_or_more).map(|read| read.value).unwrap_or_default()
 }
 
+fn series_at<'t>(d: &mut Decoder<'t>, value: &Value<'t>) -> Read<Vec<Label>> {
+    Some(Located { value: values::series(d, value)?, span: place(value) })
+}
+
 /// One of `device`, `pci` and `guid`, or none where the hosts can name the port's GUID by its interface.
-fn selector<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> Read<Option<DeviceSelector>> {
+fn selector<'t>(d: &mut Decoder<'t>, fields: &Fields<'_, 't>, at: Span) -> Read<Option<Vec<DeviceSelector>>> {
     let keys = ["device", "pci", "guid"];
     let given: Vec<_> = keys.into_iter().filter_map(|key| Some((key, place(fields.get(key)?)))).collect();
-    let device = fields.optional(d, "device", |d, v| leaf::name(d, v).map(DeviceSelector::Name).map(Some));
-    let pci = fields.optional(d, "pci", |d, v| values::pci(d, v).map(DeviceSelector::Pci).map(Some));
-    let guid = fields.optional(d, "guid", |d, v| values::guid(d, v).map(DeviceSelector::Guid).map(Some));
+    let device = fields.optional(d, "device", |d, v| {
+        let names = values::series(d, v)?;
+        Some(Some(names.into_iter().map(DeviceSelector::Name).collect()))
+    });
+    let pci = fields.optional(d, "pci", |d, v| Some(Some(vec![DeviceSelector::Pci(values::pci(d, v)?)])));
+    let guid = fields.optional(d, "guid", |d, v| Some(Some(vec![DeviceSelector::Guid(values::guid(d, v)?)])));
     if let (Some(number), Some(guid)) = (fields.get("port"), &guid) {
         d.faults.push(
             Fault::new(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::str::FromStr;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -10,8 +11,8 @@ use toml::de::DeValue;
 use super::leaf::{self, quote};
 use super::{Decoder, Value, place};
 use super::{reserved, words};
-use crate::hostlist::{HostList, NameListFault};
-use crate::name::{IfName, UnitName};
+use crate::hostlist::{HostList, NameList, NameListFault};
+use crate::name::{IfName, NameError, UnitName};
 use crate::rdma::{Guid, PKey, Speed};
 use crate::spec::fault::{Code, Fault, Span};
 use crate::spec::model::{FabricMtu, Members, MinBandwidth, ModuleOption, MtuChoice, PciAddress};
@@ -107,9 +108,47 @@ pub(super) fn speed(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<Speed> {
     })
 }
 
-pub(super) fn interface(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<IfName> {
-    let name = leaf::name(d, value)?;
-    let Some(rule) = reserved::interface(&name) else { return Some(name) };
+/// The most ports that one row can stand for.
+const MOST_PORTS: usize = 64;
+
+/// One name, or a range of names such as `mlx5_[0-7]`, for as many ports.
+pub(super) fn series<N: FromStr<Err = NameError>>(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<Vec<N>> {
+    let text = leaf::string(d, value)?;
+    if !text.contains(['[', ']', ',']) {
+        return leaf::name(d, value).map(|name| vec![name]);
+    }
+    let fault = match text.parse::<NameList<N>>() {
+        Ok(list) if list.count() <= MOST_PORTS => return Some(list.iter().collect()),
+        Ok(list) => {
+            let message = format!("this range stands for {} ports, and {MOST_PORTS} is the most", list.count());
+            Fault::new(Code::PortRange, place(value), message).help("look for a digit too many")
+        }
+        Err(e) => {
+            let at = within(d.text, place(value), text, e.at, e.len);
+            let help = match &e.kind {
+                NameListFault::BadName(e) => e.rule.to_owned(),
+                NameListFault::Backwards { .. } | NameListFault::Padding { .. } => {
+                    host_list_help(&e.kind, text.get(e.at..e.at + e.len).unwrap_or_default())
+                }
+                _ => "a range of ports is written `mlx5_[0-7]` or `mlx5_[0-3,6]`".to_owned(),
+            };
+            let message = match &e.kind {
+                NameListFault::BadName(e) => format!("{} is not {}", quote(&e.text), e.kind),
+                kind => kind.to_string(),
+            };
+            Fault::new(Code::PortRange, at, message).help(help)
+        }
+    };
+    d.faults.push(fault);
+    None
+}
+
+/// The interface names of a row's ports.
+pub(super) fn interfaces(d: &mut Decoder<'_>, value: &Value<'_>) -> Option<Vec<IfName>> {
+    let names: Vec<IfName> = series(d, value)?;
+    let Some((name, rule)) = names.iter().find_map(|name| Some((name, reserved::interface(name)?))) else {
+        return Some(names);
+    };
     d.faults.push(
         Fault::new(Code::BadName, place(value), format!("`{name}` can't be the interface name of a port"))
             .label("taken")
